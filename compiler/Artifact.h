@@ -1,0 +1,63 @@
+// What compilation hands to the runtime: code bytes and the formulas to launch
+// them. Plain data with a byte form for the disk cache; no MLIR here.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "dsl/DType.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace recurra {
+
+/// One tensor that a kernel reads or writes, in the order of its arguments.
+struct Argument {
+  enum Kind {
+    Input,        ///< of the recurrence
+    InitialState, ///< [N, H, axes..], f32 (f64)
+    Checkpoint,   ///< [slots, H, axes..]; written forward, read backward
+    OutputCotangent,
+    FinalStateCotangent,
+    Output,
+    FinalState,
+    InputGradient,
+    InitialStateGradient
+  };
+  Kind kind = Input;
+  std::string name; ///< input, state or output it belongs to
+  DType dtype = DType::F32;
+  /// Symbolic shape. "B", "T", "H" (value heads), "Hg" (H / group), "N"
+  /// (sequences), "S" (checkpoint slots, = floor(B*T/interval) + N), or a
+  /// literal number.
+  std::vector<std::string> shape;
+};
+
+/// A dense row-major buffer that lives for one launch, allocated by the caller.
+struct Workspace {
+  DType dtype = DType::F32;
+  std::vector<std::string> shape; ///< as Argument::shape
+};
+
+/// One top-level loop nest: `tasks` independent tasks, run before the next
+/// nest. A task may use `scratch` bytes of its worker's scratch memory.
+struct Nest {
+  std::string entry; ///< symbol in the object code
+  std::vector<std::string> tasks; ///< factors of the task count, as in shape
+  std::int64_t scratchBytes = 0;
+};
+
+struct Artifact {
+  std::string target, arch;      ///< what it was compiled for, resolved
+  std::string code;              ///< cpu: a relocatable object file
+  std::vector<Argument> arguments;
+  std::vector<Workspace> workspaces; ///< follow the arguments in the ABI
+  std::vector<Nest> nests;
+  std::int64_t checkpointInterval = 0; ///< tokens between saved states
+  std::string plan;              ///< the printed Plan, for people
+};
+
+std::string serialise(const Artifact &artifact);
+bool deserialise(const std::string &bytes, Artifact &artifact);
+
+} // namespace recurra
