@@ -55,9 +55,12 @@ struct Artifact {
   std::vector<Nest> nests;
   std::int64_t checkpointInterval = 0; ///< tokens between saved states
   std::string plan;              ///< the printed Plan, for people
+  std::vector<std::string> remarks; ///< Diagnostics::remarks of its compilation
 };
 
 std::string serialise(const Artifact &artifact);
+
+/// The inverse; false if a byte is damaged or missing, or for another version.
 bool deserialise(const std::string &bytes, Artifact &artifact);
 
 } // namespace recurra
