@@ -13,6 +13,10 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+// clang-format off
+#include "compiler/chunk/ChunkDialect.h.inc"
+// clang-format on
+
 #define GET_TYPEDEF_CLASSES
 #include "compiler/chunk/ChunkTypes.h.inc"
 
