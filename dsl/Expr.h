@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // Every operator of the language, once: enumerator, spelling in the canonical
@@ -36,6 +37,9 @@
   X(Max, "max")                                                                \
   X(Less, "<")                                                                 \
   X(LessEqual, "<=")
+// Kinks: min and max take the first operand on a tie, abs has slope 1 at 0, the
+// maximum over an axis its first largest entry. l2norm(x) is
+// x * rsqrt(sum(x^2) + 1e-12).
 #define RECURRA_AXIS_OPS(X) /* one operand, Node::axis */                      \
   X(Sum, "sum")                                                                \
   X(Mean, "mean")                                                              \
@@ -74,5 +78,19 @@ struct Node {
   int index = 0;
   SourceLocation location;
 };
+
+/// The word or sign of an operator in the canonical text.
+std::string_view spelling(Op op);
+
+/// A finished node: checks the rule of `node.op` on its operands, fills `axes`
+/// (but for Input and State, whose axes are the declaration's, in any order).
+/// Throws UserError with the node's location.
+NodeRef makeNode(Node node);
+
+/// Every node under `roots` once, operands before users.
+std::vector<NodeRef> operandsFirst(const std::vector<NodeRef> &roots);
+
+/// "{K, V}"
+std::string listAxes(const std::vector<std::string> &axes);
 
 } // namespace recurra

@@ -75,6 +75,10 @@ struct Recurrence {
   const Output *findOutput(const std::string &name) const;
 };
 
+/// Makes equal subexpressions one node, so that the text of a recurrence does
+/// not depend on how its author shared them.
+void shareNodes(Recurrence &recurrence);
+
 /// Throws UserError at the first broken rule; fills `warnings`.
 void validate(Recurrence &recurrence);
 
