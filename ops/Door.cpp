@@ -1,0 +1,203 @@
+// Calls runtime/recurra.h and nothing else of librecurra; lends torch's thread
+// pool and allocator to every launch.
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/Door.h"
+
+#include "dsl/Text.h"
+
+#include <ATen/Parallel.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/util/Exception.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace recurra {
+namespace {
+
+void check(recurra_status status, recurra_string *message) {
+  std::string text = takeString(message);
+  TORCH_CHECK(status == RECURRA_SUCCESS, text);
+}
+
+Argument::Kind parseKind(const std::string &spelling) {
+  static const std::map<std::string, Argument::Kind> kinds = {
+      {"input", Argument::Input},
+      {"initial_state", Argument::InitialState},
+      {"checkpoint", Argument::Checkpoint},
+      {"output_cotangent", Argument::OutputCotangent},
+      {"final_state_cotangent", Argument::FinalStateCotangent},
+      {"output", Argument::Output},
+      {"final_state", Argument::FinalState},
+      {"input_gradient", Argument::InputGradient},
+      {"initial_state_gradient", Argument::InitialStateGradient}};
+  auto place = kinds.find(spelling);
+  TORCH_INTERNAL_ASSERT(place != kinds.end(), "unknown argument ", spelling);
+  return place->second;
+}
+
+Argument parseArgument(const nlohmann::json &json) {
+  Argument argument;
+  argument.kind = parseKind(json.at("kind"));
+  argument.name = json.at("name");
+  std::optional<DType> type = parseDType(json.at("dtype").get<std::string>());
+  TORCH_INTERNAL_ASSERT(type, "unknown dtype");
+  argument.dtype = *type;
+  argument.shape = json.at("shape").get<std::vector<std::string>>();
+  return argument;
+}
+
+recurra_dtype toDoor(at::ScalarType type) {
+  switch (type) {
+  case at::kDouble:
+    return RECURRA_F64;
+  case at::kHalf:
+    return RECURRA_F16;
+  case at::kBFloat16:
+    return RECURRA_BF16;
+  default:
+    return RECURRA_F32;
+  }
+}
+
+void *allocate(void *, std::int64_t bytes) {
+  return c10::GetCPUAllocator()->raw_allocate(static_cast<std::size_t>(bytes));
+}
+
+void release(void *, void *memory) {
+  c10::GetCPUAllocator()->raw_deallocate(memory);
+}
+
+/// A grain of 1 gives each of torch's threads one contiguous range of tasks.
+void parallelFor(void *, std::int64_t count,
+                 void (*body)(void *, std::int64_t, std::int64_t),
+                 void *argument) {
+  at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
+    body(argument, begin, end);
+  });
+}
+
+/// Grows for ever: kernels and definitions live as long as the process.
+template <typename Value>
+class Registry {
+public:
+  template <typename Make>
+  Value &find(const std::string &key, Make make) {
+    {
+      std::shared_lock lock(mutex);
+      if (auto place = values.find(key); place != values.end()) {
+        return *place->second;
+      }
+    }
+    std::unique_ptr<Value> made = make();
+    std::unique_lock lock(mutex);
+    return *values.try_emplace(key, std::move(made)).first->second;
+  }
+
+private:
+  std::shared_mutex mutex;
+  std::unordered_map<std::string, std::unique_ptr<Value>> values;
+};
+
+} // namespace
+
+OpKernel::OpKernel(std::string textOfOp, const Spec &specOfOp)
+    : text(std::move(textOfOp)), spec(toText(specOfOp)),
+      way(specOfOp.direction) {
+  recurra_string *result = nullptr;
+  recurra_status status = recurra_describe(text.c_str(), spec.c_str(), &result);
+  std::string description = takeString(result);
+  TORCH_CHECK(status == RECURRA_SUCCESS, description);
+  nlohmann::json json = nlohmann::json::parse(description);
+  for (const nlohmann::json &argument : json.at("arguments")) {
+    argumentList.push_back(parseArgument(argument));
+  }
+  interval = std::max<std::int64_t>(1, json.at("checkpoint_interval"));
+}
+
+const recurra_kernel *OpKernel::compiled() {
+  std::lock_guard lock(mutex);
+  if (!kernel) {
+    recurra_string *message = nullptr;
+    recurra_status status =
+        recurra_compile(text.c_str(), spec.c_str(), &kernel, &message);
+    check(status, message);
+  }
+  return kernel;
+}
+
+void OpKernel::launch(const std::vector<at::Tensor> &tensors,
+                      recurra_sizes sizes,
+                      const std::vector<std::int64_t> &offsets) {
+  std::vector<recurra_tensor> views;
+  views.reserve(tensors.size());
+  for (const at::Tensor &tensor : tensors) {
+    views.push_back({const_cast<void *>(tensor.const_data_ptr()),
+                     toDoor(tensor.scalar_type()),
+                     static_cast<std::int32_t>(tensor.dim()),
+                     tensor.sizes().data(), tensor.strides().data()});
+  }
+  sizes.offsets = offsets.empty() ? nullptr : offsets.data();
+  recurra_host host = {nullptr, allocate, release, parallelFor};
+  recurra_string *message = nullptr;
+  recurra_status status = recurra_launch(
+      compiled(), views.data(), static_cast<std::int32_t>(views.size()), &sizes,
+      &host, &message);
+  check(status, message);
+}
+
+OpKernel &findKernel(const std::string &text, const Spec &spec) {
+  static Registry<OpKernel> kernels;
+  return kernels.find(toText(spec) + text,
+                      [&] { return std::make_unique<OpKernel>(text, spec); });
+}
+
+const Recurrence &parsed(const std::string &text) {
+  static Registry<Recurrence> recurrences;
+  return recurrences.find(text, [&] {
+    try {
+      return std::make_unique<Recurrence>(parse(text));
+    } catch (const UserError &error) {
+      TORCH_CHECK(false, error.what());
+    }
+  });
+}
+
+std::string takeString(recurra_string *string) {
+  if (!string) {
+    return {};
+  }
+  std::string text = recurra_string_data(string);
+  recurra_string_free(string);
+  return text;
+}
+
+at::ScalarType toTorch(DType type) {
+  switch (type) {
+  case DType::F64:
+    return at::kDouble;
+  case DType::F16:
+    return at::kHalf;
+  case DType::BF16:
+    return at::kBFloat16;
+  default:
+    return at::kFloat;
+  }
+}
+
+DType fromTorch(at::ScalarType type) {
+  switch (type) {
+  case at::kDouble:
+    return DType::F64;
+  case at::kHalf:
+    return DType::F16;
+  case at::kBFloat16:
+    return DType::BF16;
+  default:
+    return DType::F32;
+  }
+}
+
+} // namespace recurra
