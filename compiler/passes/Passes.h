@@ -1,0 +1,11 @@
+// Declarations and registration of the passes of Passes.td.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "mlir/Pass/Pass.h"
+
+namespace recurra {
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/passes/Passes.h.inc"
+} // namespace recurra
