@@ -48,9 +48,10 @@ RECURRA_API const char *recurra_string_data(const recurra_string *string);
 RECURRA_API void recurra_string_free(recurra_string *string);
 
 /* What the caller lends to a launch. Null members mean: malloc, and one
- * thread. allocate returns 64-byte aligned memory; parallel_for calls
- * body(argument, begin, end) over disjoint ranges that cover [0, count), from
- * any threads, and returns when all are done. */
+ * thread. allocate returns 64-byte aligned memory, and is called from the
+ * threads of parallel_for too, as is release (give both or neither);
+ * parallel_for calls body(argument, begin, end) over disjoint ranges that
+ * cover [0, count), from any threads, and returns when all are done. */
 typedef struct {
   void *context;
   void *(*allocate)(void *context, int64_t bytes);
@@ -73,6 +74,18 @@ typedef struct {
 RECURRA_API recurra_status recurra_compile(const char *text, const char *spec,
                                            recurra_kernel **kernel,
                                            recurra_string **message);
+
+/* Compiles several kernels at once, each on a thread of its own, so that their
+ * first launch waits for nothing. The status is the first failure's. */
+RECURRA_API recurra_status recurra_warmup(const char *const *texts,
+                                          const char *const *specs,
+                                          int32_t count,
+                                          recurra_string **message);
+
+/* The object file whose code the kernel runs, for disassemblers; it belongs to
+ * the kernel. */
+RECURRA_API recurra_status recurra_object(const recurra_kernel *kernel,
+                                          const void **data, int64_t *bytes);
 
 /* Runs on the calling thread and the host's pool; returns when done.
  * tensors: in the order of recurra_describe's "arguments". */

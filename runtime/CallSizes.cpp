@@ -1,0 +1,124 @@
+// CallSizes: the rules for batch, heads and packed sequences.
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/CallSizes.h"
+
+#include <cstdlib>
+
+namespace recurra {
+namespace {
+
+Status invalid(const std::string &message) {
+  return {RECURRA_INVALID_ARGUMENT, message};
+}
+
+std::string quoted(const char *name, std::int64_t value) {
+  return std::string(name) + " = " + std::to_string(value);
+}
+
+Status checkNotNegative(const recurra_sizes &given) {
+  const std::pair<const char *, std::int64_t> all[] = {
+      {"batch", given.batch},
+      {"tokens", given.tokens},
+      {"heads", given.heads},
+      {"sequences", given.offsets ? given.sequences : 0}};
+  for (const auto &[name, value] : all) {
+    if (value < 0) {
+      return invalid(quoted(name, value) + " is negative; sizes are 0 or more");
+    }
+  }
+  return {};
+}
+
+/// cu_seqlens: from 0 to T, never falling.
+Status checkOffsets(const recurra_sizes &given) {
+  if (given.batch != 1) {
+    return invalid("cu_seqlens needs a batch of 1, not " +
+                   std::to_string(given.batch) +
+                   "; pack the sequences along the tokens of one row");
+  }
+  if (given.offsets[0] != 0) {
+    return invalid("cu_seqlens starts at " + std::to_string(given.offsets[0]) +
+                   "; it must start at 0");
+  }
+  for (std::int64_t n = 0; n < given.sequences; ++n) {
+    std::int64_t begin = given.offsets[n], end = given.offsets[n + 1];
+    if (end < begin) {
+      return invalid("cu_seqlens falls from " + std::to_string(begin) + " to " +
+                     std::to_string(end) + " at entry " +
+                     std::to_string(n + 1) +
+                     "; offsets never fall (equal ones are an empty sequence)");
+    }
+    if (end > given.tokens) {
+      return invalid("cu_seqlens has " + std::to_string(end) + " at entry " +
+                     std::to_string(n + 1) + " but there are " +
+                     std::to_string(given.tokens) +
+                     " tokens; offsets end at the number of tokens");
+    }
+  }
+  if (given.offsets[given.sequences] != given.tokens) {
+    return invalid("cu_seqlens ends at " +
+                   std::to_string(given.offsets[given.sequences]) +
+                   " but there are " + std::to_string(given.tokens) +
+                   " tokens; its last entry must be the number of tokens");
+  }
+  return {};
+}
+
+Status checkPacking(const Spec &spec, const recurra_sizes &given) {
+  if (spec.packed && !given.offsets) {
+    return invalid("the kernel was compiled for packed sequences but the call "
+                   "has no cu_seqlens; pass them, or compile with packed = "
+                   "false");
+  }
+  if (!spec.packed && given.offsets) {
+    return invalid("the call has cu_seqlens but the kernel was compiled "
+                   "without; compile with packed = true");
+  }
+  return given.offsets ? checkOffsets(given) : Status{};
+}
+
+} // namespace
+
+std::int64_t CallSizes::value(const std::string &symbol) const {
+  const std::pair<const char *, std::int64_t> all[] = {
+      {"B", rows},        {"T", tokens},    {"H", heads},
+      {"Hg", headGroups}, {"N", sequences}, {"S", slots}};
+  for (const auto &[name, size] : all) {
+    if (symbol == name) {
+      return size;
+    }
+  }
+  return std::strtoll(symbol.c_str(), nullptr, 10);
+}
+
+Status readSizes(const recurra_kernel &kernel, const recurra_sizes &given,
+                 CallSizes &sizes) {
+  if (Status status = checkNotNegative(given); !status.ok()) {
+    return status;
+  }
+  if (Status status = checkPacking(kernel.spec, given); !status.ok()) {
+    return status;
+  }
+  if (given.heads % kernel.spec.group != 0) {
+    return invalid(quoted("heads", given.heads) +
+                   " is no multiple of the group size " +
+                   std::to_string(kernel.spec.group) +
+                   " that the kernel was compiled for");
+  }
+  std::int64_t allTokens = 0, product = 0;
+  if (__builtin_mul_overflow(given.batch, given.tokens, &allTokens) ||
+      __builtin_mul_overflow(allTokens, given.heads, &product)) {
+    return invalid("batch x tokens x heads does not fit in 64 bits");
+  }
+  sizes.rows = given.batch;
+  sizes.tokens = given.tokens;
+  sizes.heads = given.heads;
+  sizes.headGroups = given.heads / kernel.spec.group;
+  sizes.sequences = given.offsets ? given.sequences : given.batch;
+  sizes.offsets = given.offsets;
+  std::int64_t interval = kernel.artifact.checkpointInterval;
+  sizes.slots = (interval > 0 ? allTokens / interval : 0) + sizes.sequences;
+  return {};
+}
+
+} // namespace recurra

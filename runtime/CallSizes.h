@@ -1,0 +1,24 @@
+// The sizes of one call, and the numbers that symbolic shapes stand for.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/LoadedKernel.h"
+#include "runtime/Status.h"
+
+namespace recurra {
+
+/// Sizes after checking: never negative, products of all of them in 64 bits.
+struct CallSizes {
+  std::int64_t rows = 0, tokens = 0, heads = 0, headGroups = 0, sequences = 0,
+               slots = 0;
+  const std::int64_t *offsets = nullptr;
+
+  /// The number behind "B", "T", "H", "Hg", "N", "S" or a literal.
+  std::int64_t value(const std::string &symbol) const;
+};
+
+/// Checks what the caller says about sizes, cu_seqlens included.
+Status readSizes(const recurra_kernel &kernel, const recurra_sizes &given,
+                 CallSizes &sizes);
+
+} // namespace recurra

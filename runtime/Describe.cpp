@@ -1,0 +1,88 @@
+// Describe: the JSON of recurra_describe, recurra_counters and recurra_about.
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/Describe.h"
+
+#include "compiler/Compiler.h"
+#include "runtime/Counters.h"
+#include "runtime/CpuModule.h"
+#include "runtime/DiskCache.h"
+#include "runtime/Json.h"
+#include "runtime/Options.h"
+
+namespace recurra {
+namespace {
+
+std::string kindName(Argument::Kind kind) {
+  static constexpr const char *names[] = {"input",
+                                          "initial_state",
+                                          "checkpoint",
+                                          "output_cotangent",
+                                          "final_state_cotangent",
+                                          "output",
+                                          "final_state",
+                                          "input_gradient",
+                                          "initial_state_gradient"};
+  return names[kind];
+}
+
+std::string shapeJson(const std::vector<std::string> &shape) {
+  std::vector<std::string> symbols;
+  for (const std::string &symbol : shape) {
+    symbols.push_back(json::text(symbol));
+  }
+  return json::array(symbols);
+}
+
+std::string argumentJson(const Argument &argument) {
+  return json::object({{"kind", json::text(kindName(argument.kind))},
+                       {"name", json::text(argument.name)},
+                       {"dtype", json::text(std::string(name(argument.dtype)))},
+                       {"shape", shapeJson(argument.shape)}});
+}
+
+std::string workspaceJson(const Workspace &workspace) {
+  return json::object(
+      {{"dtype", json::text(std::string(name(workspace.dtype)))},
+       {"shape", shapeJson(workspace.shape)}});
+}
+
+} // namespace
+
+std::string describeArtifact(const Artifact &artifact) {
+  std::vector<std::string> arguments, workspaces;
+  for (const Argument &argument : artifact.arguments) {
+    arguments.push_back(argumentJson(argument));
+  }
+  for (const Workspace &workspace : artifact.workspaces) {
+    workspaces.push_back(workspaceJson(workspace));
+  }
+  return json::object(
+      {{"arguments", json::array(arguments)},
+       {"workspaces", json::array(workspaces)},
+       {"checkpoint_interval", json::number(artifact.checkpointInterval)},
+       {"plan", json::text(artifact.plan)}});
+}
+
+std::string describeCounters() {
+  const Counters &now = counters();
+  return json::object({{"compilations", json::number(now.compilations)},
+                       {"memory_hits", json::number(now.memoryHits)},
+                       {"disk_hits", json::number(now.diskHits)},
+                       {"disk_rejects", json::number(now.diskRejects)}});
+}
+
+std::string describeProcess() {
+  Options current = options();
+  DiskCache disk(current.cacheDirectory, current.cacheLimit);
+  return json::object({{"version", json::text(RECURRA_VERSION)},
+                       {"compiler", json::text(compilerVersion())},
+                       {"llvm", json::text(llvmVersion())},
+                       {"cpu", json::text(hostProcessor().substr(
+                                   0, hostProcessor().find(' ')))},
+                       {"isa", json::text(hostIsa())},
+                       {"cache_dir", json::text(current.cacheDirectory)},
+                       {"cache_limit_bytes", json::number(current.cacheLimit)},
+                       {"cache_bytes", json::number(disk.size())}});
+}
+
+} // namespace recurra

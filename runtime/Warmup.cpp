@@ -1,0 +1,52 @@
+// Several kernels at once: a thread per kernel, as many as the machine has.
+// SPDX-License-Identifier: Apache-2.0
+#include "dsl/Error.h"
+#include "runtime/KernelCache.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+namespace recurra {
+namespace {
+
+/// findKernel without exceptions, which may not leave a thread.
+Status tryFind(const std::string &text, const std::string &specText) {
+  try {
+    const recurra_kernel *kernel = nullptr;
+    return findKernel(text, specText, kernel);
+  } catch (const UserError &error) {
+    return {RECURRA_INVALID_DEFINITION, error.what()};
+  } catch (const std::exception &error) {
+    return {RECURRA_INTERNAL, error.what()};
+  }
+}
+
+} // namespace
+
+Status findKernels(const std::vector<std::string> &texts,
+                   const std::vector<std::string> &specTexts) {
+  std::vector<Status> results(texts.size());
+  std::atomic<std::size_t> next{0};
+  auto work = [&] {
+    for (std::size_t i; (i = next++) < texts.size();) {
+      results[i] = tryFind(texts[i], specTexts[i]);
+    }
+  };
+  std::vector<std::thread> threads;
+  std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  while (threads.size() < std::min(cores, texts.size())) {
+    threads.emplace_back(work);
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  for (const Status &result : results) {
+    if (!result.ok()) {
+      return result;
+    }
+  }
+  return {};
+}
+
+} // namespace recurra

@@ -1,0 +1,159 @@
+// The cache on disk, by processes that use it: found again, shared, bounded,
+// and never trusted when damaged. SPDX-License-Identifier: Apache-2.0
+#include "ScratchFolder.h"
+
+#include <cstdio>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <thread>
+
+namespace recurra {
+namespace {
+
+struct Outcome {
+  int compilations = -1, hits = -1, rejects = -1;
+  bool right = false;
+  bool operator==(const Outcome &) const = default;
+};
+
+std::ostream &operator<<(std::ostream &out, const Outcome &o) {
+  return out << o.compilations << " compiled, " << o.hits << " hits, "
+             << o.rejects << " rejects" << (o.right ? "" : ", WRONG");
+}
+
+/// Runs CacheUser on these kernels with the folder as its cache.
+Outcome use(const ScratchFolder &folder, const std::string &kernels,
+            const std::string &environment = "") {
+  std::string command = "RECURRA_CACHE_DIR=" + folder.path + ' ' + environment +
+                        ' ' + CACHE_USER + ' ' + kernels;
+  FILE *pipe = ::popen(command.c_str(), "r");
+  Outcome outcome;
+  int read = std::fscanf(pipe, "%d %d %d", &outcome.compilations, &outcome.hits,
+                         &outcome.rejects);
+  outcome.right = ::pclose(pipe) == 0 && read == 3;
+  return outcome;
+}
+
+const Outcome compiled{1, 0, 0, true}, found{0, 1, 0, true},
+    rebuilt{1, 0, 1, true};
+
+std::string contents(const std::filesystem::path &file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void overwrite(const std::filesystem::path &file, const std::string &bytes) {
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+TEST(DiskCache, AnotherProcessFindsTheKernel) {
+  ScratchFolder folder;
+  EXPECT_EQ(use(folder, "total"), compiled);
+  EXPECT_EQ(use(folder, "total"), found);
+  EXPECT_EQ(use(folder, "other"), compiled);
+  EXPECT_EQ(folder.files().size(), 2u);
+}
+
+TEST(DiskCache, AnotherCompilerVersionIsAnotherKernel) {
+  ScratchFolder folder;
+  EXPECT_EQ(use(folder, "total"), compiled);
+  EXPECT_EQ(use(folder, "total", "DOUBLE_VERSION=2"), compiled);
+  EXPECT_EQ(use(folder, "total", "DOUBLE_VERSION=2"), found);
+}
+
+TEST(DiskCache, AFlippedByteIsRebuilt) {
+  ScratchFolder folder;
+  ASSERT_EQ(use(folder, "total"), compiled);
+  const std::filesystem::path file = folder.files().at(0);
+  const std::string good = contents(file);
+  // Magic, key, header of the artifact, and code from end to end.
+  for (std::size_t i = 0; i < good.size(); i += 1 + good.size() / 24) {
+    std::string damaged = good;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    overwrite(file, damaged);
+    ASSERT_EQ(use(folder, "total"), rebuilt) << "byte " << i;
+    ASSERT_EQ(contents(file), good); // written anew
+  }
+  EXPECT_EQ(use(folder, "total"), found);
+}
+
+TEST(DiskCache, ATruncatedFileIsRebuilt) {
+  ScratchFolder folder;
+  ASSERT_EQ(use(folder, "total"), compiled);
+  const std::filesystem::path file = folder.files().at(0);
+  const std::string good = contents(file);
+  for (std::size_t size :
+       {std::size_t{0}, std::size_t{9}, good.size() / 2, good.size() - 1}) {
+    overwrite(file, good.substr(0, size));
+    ASSERT_EQ(use(folder, "total"), rebuilt) << size;
+  }
+}
+
+TEST(DiskCache, AnEntryOfAnotherKeyIsRebuilt) {
+  ScratchFolder folder;
+  ASSERT_EQ(use(folder, "total"), compiled);
+  const std::filesystem::path file = folder.files().at(0);
+  ASSERT_EQ(use(folder, "other"), compiled);
+  for (const auto &other : folder.files()) {
+    if (other != file) {
+      overwrite(file, contents(other)); // as a collision of hashes would
+    }
+  }
+  EXPECT_EQ(use(folder, "total"), rebuilt);
+}
+
+TEST(DiskCache, EightProcessesAtOnce) {
+  ScratchFolder folder;
+  std::vector<Outcome> outcomes(8);
+  std::vector<std::thread> threads;
+  for (Outcome &outcome : outcomes) {
+    threads.emplace_back([&] { outcome = use(folder, "a b c d"); });
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  for (const Outcome &outcome : outcomes) {
+    EXPECT_TRUE(outcome.right);
+    EXPECT_EQ(outcome.compilations + outcome.hits, 4) << outcome;
+    EXPECT_EQ(outcome.rejects, 0) << outcome;
+  }
+  EXPECT_EQ(folder.files().size(), 4u); // and no temporary file
+  EXPECT_EQ(use(folder, "a b c d"), (Outcome{0, 4, 0, true}));
+}
+
+TEST(DiskCache, StaysWithinItsLimitAndKeepsTheLastUsed) {
+  ScratchFolder folder;
+  ASSERT_EQ(use(folder, "a"), compiled);
+  std::string limit =
+      "RECURRA_CACHE_LIMIT=" +
+      std::to_string(contents(folder.files().at(0)).size() * 3 + 100);
+  ASSERT_EQ(use(folder, "b", limit), compiled);
+  ASSERT_EQ(use(folder, "c", limit), compiled);
+  ASSERT_EQ(use(folder, "a", limit), found); // now b is the oldest
+  ASSERT_EQ(use(folder, "d", limit), compiled);
+  EXPECT_EQ(folder.files().size(), 3u);
+  EXPECT_EQ(use(folder, "a", limit), found);
+  EXPECT_EQ(use(folder, "b", limit), compiled);
+}
+
+TEST(DiskCache, AbandonedTemporaryFilesGo) {
+  ScratchFolder folder;
+  std::filesystem::path old = folder.path + "/0123.kernel.77.0.tmp";
+  overwrite(old, "half an entry");
+  std::filesystem::last_write_time(
+      old,
+      std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+  ASSERT_EQ(use(folder, "total"), compiled);
+  EXPECT_FALSE(std::filesystem::exists(old));
+}
+
+TEST(DiskCache, WorksWithoutAFolder) {
+  ScratchFolder folder;
+  std::string user = std::string(CACHE_USER) + " total > /dev/null";
+  EXPECT_EQ(std::system(("RECURRA_CACHE_DIR= " + user).c_str()), 0);
+  EXPECT_EQ(std::system(("RECURRA_CACHE_DIR=/proc/none " + user).c_str()), 0);
+}
+
+} // namespace
+} // namespace recurra
