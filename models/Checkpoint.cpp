@@ -1,0 +1,186 @@
+// Saves and loads checkpoints.
+// SPDX-License-Identifier: Apache-2.0
+#include "models/Checkpoint.h"
+
+#include "dsl/Error.h"
+
+#include <torch/torch.h>
+
+#include <cinttypes>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace recurra {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kModelFile = "model.safetensors";
+constexpr const char *kTrainingFile = "training.safetensors";
+constexpr const char *kPrefix = "step-";
+
+const char *dtypeName(at::ScalarType type) {
+  switch (type) {
+  case at::kFloat:
+    return "F32";
+  case at::kDouble:
+    return "F64";
+  case at::kHalf:
+    return "F16";
+  case at::kBFloat16:
+    return "BF16";
+  case at::kLong:
+    return "I64";
+  default:
+    throw UserError("a checkpoint cannot hold tensors of type " +
+                    std::string(at::toString(type)));
+  }
+}
+
+void writeTensors(const std::string &path, const NamedTensors &tensors,
+                  const Metadata &metadata) {
+  NamedTensors dense; // keeps the bytes alive until they are written
+  std::map<std::string, RawTensor> raw;
+  for (const auto &[name, tensor] : tensors) {
+    const at::Tensor bytes = tensor.detach().cpu().contiguous();
+    dense[name] = bytes;
+    raw[name] = {dtypeName(bytes.scalar_type()), bytes.sizes().vec(),
+                 std::string_view(static_cast<const char *>(bytes.data_ptr()),
+                                  bytes.nbytes())};
+  }
+  writeSafetensors(path, raw, metadata);
+}
+
+/// Makes renames inside a folder last.
+void syncFolder(const fs::path &folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
+  if (descriptor >= 0) {
+    ::fsync(descriptor);
+    ::close(descriptor);
+  }
+}
+
+/// Step number to folder, of the finished checkpoints.
+std::map<int64_t, fs::path> listCheckpoints(const std::string &output) {
+  std::map<int64_t, fs::path> found;
+  if (!fs::is_directory(output)) {
+    return found;
+  }
+  for (const fs::directory_entry &entry : fs::directory_iterator(output)) {
+    const std::string name = entry.path().filename();
+    const bool named =
+        name.rfind(kPrefix, 0) == 0 &&
+        name.find_first_not_of("0123456789", std::strlen(kPrefix)) ==
+            std::string::npos &&
+        name.size() > std::strlen(kPrefix);
+    if (named && fs::exists(entry.path() / kTrainingFile)) {
+      found[std::stoll(name.substr(std::strlen(kPrefix)))] = entry.path();
+    }
+  }
+  return found;
+}
+
+/// Keys that may change between the parts of a run. Of these only run.threads
+/// touches the numbers, and that only in the last bits.
+bool mayChange(const std::string &key) {
+  return key.rfind("run.", 0) == 0 && key != "run.seed";
+}
+
+void checkConfig(const std::string &folder,
+                 const std::map<std::string, std::string> &now,
+                 const std::map<std::string, std::string> &then) {
+  for (const auto &[key, value] : now) {
+    const auto old = then.find(key);
+    if (!mayChange(key) && old != then.end() && old->second != value) {
+      throw UserError("cannot resume " + folder + ": '" + key + "' is " +
+                      value + " now and was " + old->second +
+                      "; set it back, or start anew in another folder");
+    }
+  }
+}
+
+} // namespace
+
+void saveCheckpoint(const std::string &output, const TrainingState &state,
+                    int64_t keep) {
+  char name[32];
+  std::snprintf(name, sizeof name, "%s%06" PRId64, kPrefix, state.step);
+  const fs::path target = fs::path(output) / name;
+  const fs::path temporary = fs::path(output) / (std::string(name) + ".tmp");
+  fs::remove_all(temporary);
+  fs::create_directories(temporary);
+  writeTensors(temporary / kModelFile, state.parameters, {{"format", "pt"}});
+  writeTensors(temporary / kTrainingFile, state.optimiser,
+               {{"step", std::to_string(state.step)},
+                {"seconds", std::to_string(state.seconds)},
+                {"config", nlohmann::json(state.config).dump()}});
+  syncFolder(temporary);
+  fs::remove_all(target);
+  fs::rename(temporary, target);
+  syncFolder(output);
+  std::map<int64_t, fs::path> all = listCheckpoints(output);
+  while (int64_t(all.size()) > keep) {
+    fs::remove_all(all.begin()->second);
+    all.erase(all.begin());
+  }
+}
+
+std::optional<std::string> newestCheckpoint(const std::string &output) {
+  const std::map<int64_t, fs::path> all = listCheckpoints(output);
+  if (all.empty()) {
+    return std::nullopt;
+  }
+  return all.rbegin()->second.string();
+}
+
+void loadTensors(const SafetensorsFile &file, const NamedTensors &tensors) {
+  at::NoGradGuard noGrad;
+  for (const auto &[name, raw] : file.tensors()) {
+    if (!tensors.count(name)) {
+      throw UserError(file.path() + " holds '" + name +
+                      "', which this model does not have");
+    }
+  }
+  for (const auto &[name, tensor] : tensors) {
+    const auto found = file.tensors().find(name);
+    if (found == file.tensors().end()) {
+      throw UserError(file.path() + " lacks '" + name +
+                      "', which this model has");
+    }
+    const RawTensor &raw = found->second;
+    if (at::IntArrayRef(raw.shape) != tensor.sizes() ||
+        raw.dtype != dtypeName(tensor.scalar_type())) {
+      std::ostringstream message;
+      message << file.path() << ": '" << name << "' is " << raw.dtype
+              << at::IntArrayRef(raw.shape) << " and this model has "
+              << dtypeName(tensor.scalar_type()) << tensor.sizes();
+      throw UserError(message.str());
+    }
+    tensor.copy_(at::from_blob(const_cast<char *>(raw.data.data()), raw.shape,
+                               tensor.options().device(at::kCPU)));
+  }
+}
+
+void loadCheckpoint(const std::string &folder, TrainingState &state) {
+  const SafetensorsFile training(folder + "/" + kTrainingFile);
+  try {
+    const nlohmann::json config =
+        nlohmann::json::parse(training.metadata().at("config"));
+    checkConfig(folder, state.config, config);
+    state.step = std::stoll(training.metadata().at("step"));
+    state.seconds = std::stod(training.metadata().at("seconds"));
+  } catch (const UserError &) {
+    throw;
+  } catch (const std::exception &) {
+    throw UserError(training.path() +
+                    " lacks 'step', 'seconds' or 'config' in its metadata; it "
+                    "is no checkpoint of this trainer");
+  }
+  loadTensors(training, state.optimiser);
+  loadTensors(SafetensorsFile(folder + "/" + kModelFile), state.parameters);
+}
+
+} // namespace recurra
