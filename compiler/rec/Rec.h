@@ -3,6 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "compiler/rec/RecDialect.h.inc"
+#include "compiler/rec/RecEnums.h.inc"
+#include "compiler/rec/RecInterfaces.h.inc"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -11,10 +14,6 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-
-#include "compiler/rec/RecDialect.h.inc"
-#include "compiler/rec/RecEnums.h.inc"
-#include "compiler/rec/RecInterfaces.h.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "compiler/rec/RecTypes.h.inc"

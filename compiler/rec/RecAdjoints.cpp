@@ -38,7 +38,8 @@ struct Algebra {
 #define ALGEBRA                                                                \
   Algebra a { builder, getLoc() }
 
-// Elementwise -------------------------------------------------------------------
+// Elementwise
+// -------------------------------------------------------------------
 
 ADJOINT(AddOp) {
   add(getLhsMutable(), cotangent);
@@ -112,14 +113,12 @@ ADJOINT(RsqrtOp) {
 ADJOINT(TanhOp) {
   ALGEBRA;
   Value y = getResult();
-  add(getOperandMutable(),
-      a.mul(cotangent, a.sub(a.number(1), a.mul(y, y))));
+  add(getOperandMutable(), a.mul(cotangent, a.sub(a.number(1), a.mul(y, y))));
 }
 ADJOINT(SigmoidOp) {
   ALGEBRA;
   Value y = getResult();
-  add(getOperandMutable(),
-      a.mul(cotangent, a.mul(y, a.sub(a.number(1), y))));
+  add(getOperandMutable(), a.mul(cotangent, a.mul(y, a.sub(a.number(1), y))));
 }
 ADJOINT(SoftplusOp) {
   ALGEBRA;
@@ -127,7 +126,8 @@ ADJOINT(SoftplusOp) {
   add(getOperandMutable(), a.mul(cotangent, slope));
 }
 
-// On axes -----------------------------------------------------------------------
+// On axes
+// -----------------------------------------------------------------------
 
 ADJOINT(SumOp) { add(getOperandMutable(), cotangent); }
 ADJOINT(AmaxOp) {

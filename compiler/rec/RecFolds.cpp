@@ -2,7 +2,6 @@
 // outwards, and broadcasts and sums that meet. Over the reals: x * 0 is 0.
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/rec/Rec.h"
-
 #include "mlir/IR/PatternMatch.h"
 
 #include <cmath>
@@ -13,11 +12,13 @@ using namespace recurra::rec;
 Operation *RecDialect::materializeConstant(OpBuilder &builder, Attribute value,
                                            Type type, Location loc) {
   auto number = dyn_cast<FloatAttr>(value);
-  return number && isa<ValType>(type) ? ConstOp::create(builder, loc, type, number)
-                                  : nullptr;
+  return number && isa<ValType>(type)
+             ? ConstOp::create(builder, loc, type, number)
+             : nullptr;
 }
 
-// Folds -------------------------------------------------------------------------
+// Folds
+// -------------------------------------------------------------------------
 
 static std::optional<double> number(Attribute attribute) {
   auto value = dyn_cast_if_present<FloatAttr>(attribute);
@@ -143,7 +144,8 @@ FOLD(IndexOp) {
 }
 #undef FOLD
 
-// Canonical forms ---------------------------------------------------------------
+// Canonical forms
+// ---------------------------------------------------------------
 
 static Value scalar(OpBuilder &builder, Location loc, double value) {
   return ConstOp::create(builder, loc, ValType::get(builder.getContext(), {}),

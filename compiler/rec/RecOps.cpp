@@ -1,12 +1,10 @@
 // Types of `rec`, the spelling of axis lists, and what the ops on axes check.
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/rec/Rec.h"
-
-#include "mlir/IR/DialectImplementation.h"
-
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
 using namespace recurra::rec;
@@ -18,7 +16,30 @@ using namespace recurra::rec;
 #define GET_TYPEDEF_CLASSES
 #include "compiler/rec/RecTypes.cpp.inc"
 
+namespace {
+/// Prints !rec.val<K, V> as !kv, and !rec.val as !s.
+struct ShortNames : OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+
+  AliasResult getAlias(Type type, raw_ostream &os) const override {
+    auto value = dyn_cast<ValType>(type);
+    if (!value) {
+      return AliasResult::NoAlias;
+    }
+    ArrayRef<StringAttr> axes = value.getAxes();
+    bool letters =
+        llvm::all_of(axes, [](StringAttr a) { return a.size() == 1; });
+    os << (axes.empty() ? "s" : "");
+    llvm::interleave(
+        axes, os, [&](StringAttr axis) { os << axis.getValue().lower(); },
+        letters ? "" : "_");
+    return AliasResult::FinalAlias;
+  }
+};
+} // namespace
+
 void RecDialect::initialize() {
+  addInterfaces<ShortNames>();
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "compiler/rec/RecTypes.cpp.inc"
@@ -37,7 +58,8 @@ static bool before(StringAttr left, StringAttr right) {
 
 ArrayRef<StringAttr> recurra::rec::axesOf(Type type) {
   return TypeSwitch<Type, ArrayRef<StringAttr>>(type)
-      .Case<ValType, MaskType, SeqType>([](auto axed) { return axed.getAxes(); });
+      .Case<ValType, MaskType, SeqType>(
+          [](auto axed) { return axed.getAxes(); });
 }
 
 Axes recurra::rec::unite(ArrayRef<StringAttr> left,
@@ -107,8 +129,8 @@ static ParseResult parseName(AsmParser &parser, StringAttr &name) {
   return success();
 }
 
-static ParseResult parseNames(AsmParser &parser,
-                              AsmParser::Delimiter delimiter, Axes &axes) {
+static ParseResult parseNames(AsmParser &parser, AsmParser::Delimiter delimiter,
+                              Axes &axes) {
   return parser.parseCommaSeparatedList(delimiter, [&]() -> ParseResult {
     return parseName(parser, axes.emplace_back());
   });
@@ -163,7 +185,8 @@ AXED_TYPE(MaskType)
 AXED_TYPE(SeqType)
 #undef AXED_TYPE
 
-// Spelling of attributes in ops -------------------------------------------------
+// Spelling of attributes in ops
+// -------------------------------------------------
 
 static ParseResult parseAxes(OpAsmParser &parser, ArrayAttr &axes) {
   Axes names;
@@ -241,9 +264,8 @@ static void printNumber(OpAsmPrinter &printer, Operation *, FloatAttr value) {
 #define GET_OP_CLASSES
 #include "compiler/rec/RecOps.cpp.inc"
 
-// Result types ------------------------------------------------------------------
-
-
+// Result types
+// ------------------------------------------------------------------
 
 LogicalResult CmpOp::inferReturnTypes(MLIRContext *context,
                                       std::optional<Location>,
@@ -289,7 +311,7 @@ static LogicalResult inferWidening(std::optional<Location> loc, Value operand,
 #define INFER(OpName)                                                          \
   LogicalResult OpName::inferReturnTypes(                                      \
       MLIRContext *context, std::optional<Location> loc, ValueRange operands,  \
-      DictionaryAttr attributes, OpaqueProperties properties,                   \
+      DictionaryAttr attributes, OpaqueProperties properties,                  \
       RegionRange regions, SmallVectorImpl<Type> &types)
 INFER(SumOp) {
   Adaptor adaptor(operands, attributes, properties, regions);
@@ -316,7 +338,8 @@ INFER(RenameOp) {
   Adaptor adaptor(operands, attributes, properties, regions);
   SmallVector<Type, 1> rest;
   if (failed(inferReduction(loc, operands[0],
-                     ArrayAttr::get(context, adaptor.getFromAttr()), rest)) ||
+                            ArrayAttr::get(context, adaptor.getFromAttr()),
+                            rest)) ||
       failed(inferWidening(loc, operands[0], adaptor.getToAttr(), types))) {
     return failure();
   }

@@ -2,10 +2,8 @@
 // around it.
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/rec/Rec.h"
-
-#include "mlir/Interfaces/FunctionInterfaces.h"
-
 #include "llvm/ADT/StringSwitch.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace recurra::rec;
@@ -59,7 +57,8 @@ std::string ScanOp::getStateName(unsigned index) {
   return "state" + std::to_string(index);
 }
 
-// Spelling ----------------------------------------------------------------------
+// Spelling
+// ----------------------------------------------------------------------
 
 namespace {
 /// `(%arg = %operand : type, ..)`
@@ -84,9 +83,9 @@ static ParseResult parseBindings(OpAsmParser &parser, StringRef keyword,
 }
 
 /// `forward` or `reverse`, the bindings, the emitted types.
-static ParseResult parseHead(OpAsmParser &parser, ScanOp::Properties &properties,
-                             Bindings &over, Bindings &carry,
-                             SmallVectorImpl<Type> &emitted) {
+static ParseResult parseHead(OpAsmParser &parser,
+                             ScanOp::Properties &properties, Bindings &over,
+                             Bindings &carry, SmallVectorImpl<Type> &emitted) {
   if (succeeded(parser.parseOptionalKeyword("reverse"))) {
     properties.reverse = parser.getBuilder().getUnitAttr();
   } else if (parser.parseKeyword("forward")) {
@@ -152,10 +151,11 @@ static void printBindings(OpAsmPrinter &printer, StringRef keyword,
     return;
   }
   printer << ' ' << keyword << '(';
-  llvm::interleaveComma(llvm::zip(arguments, operands), printer, [&](auto pair) {
-    auto [argument, operand] = pair;
-    printer << argument << " = " << operand << " : " << argument.getType();
-  });
+  llvm::interleaveComma(
+      llvm::zip(arguments, operands), printer, [&](auto pair) {
+        auto [argument, operand] = pair;
+        printer << argument << " = " << operand << " : " << argument.getType();
+      });
   printer << ')';
 }
 
@@ -176,20 +176,21 @@ void ScanOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
-// Checks ------------------------------------------------------------------------
+// Checks
+// ------------------------------------------------------------------------
 
 static LogicalResult verifyStates(ScanOp scan) {
   YieldOp yield = scan.getYield();
   if (yield.getCarried().size() != scan.getInits().size()) {
-    return yield.emitOpError() << "carries " << yield.getCarried().size()
-                               << " states, the scan has "
-                               << scan.getInits().size();
+    return yield.emitOpError()
+           << "carries " << yield.getCarried().size()
+           << " states, the scan has " << scan.getInits().size();
   }
   for (auto [i, next] : llvm::enumerate(yield.getCarried())) {
     Type type = scan.getInits()[i].getType();
     if (next.getType() != type || scan.getLast()[i].getType() != type) {
-      return yield.emitOpError() << "carries " << next.getType()
-                                 << " for a state of type " << type;
+      return yield.emitOpError()
+             << "carries " << next.getType() << " for a state of type " << type;
     }
   }
   return success();
@@ -198,16 +199,16 @@ static LogicalResult verifyStates(ScanOp scan) {
 static LogicalResult verifyEmitted(ScanOp scan) {
   YieldOp yield = scan.getYield();
   if (yield.getEmitted().size() != scan.getEmitted().size()) {
-    return yield.emitOpError() << "emits " << yield.getEmitted().size()
-                               << " values, the scan has "
-                               << scan.getEmitted().size();
+    return yield.emitOpError()
+           << "emits " << yield.getEmitted().size() << " values, the scan has "
+           << scan.getEmitted().size();
   }
   for (auto [value, result] :
        llvm::zip(yield.getEmitted(), scan.getEmitted())) {
     if (sequenceOf(value.getType()) != result.getType()) {
-      return yield.emitOpError() << "emits " << value.getType()
-                                 << " for a result of type "
-                                 << result.getType();
+      return yield.emitOpError()
+             << "emits " << value.getType() << " for a result of type "
+             << result.getType();
     }
   }
   return success();
@@ -242,7 +243,8 @@ LogicalResult InvariantOp::verify() {
   return success(getState().getType() == getValue().getType());
 }
 
-// Attributes of functions ---------------------------------------------------------
+// Attributes of functions
+// ---------------------------------------------------------
 
 /// One fact: a word, `range(lo, hi)` or `unit(AXIS)`.
 static bool isFact(StringRef fact) {
@@ -307,9 +309,8 @@ static LogicalResult verifyBoundary(Operation *op, NamedAttribute attribute,
                           argument)) {
     return success();
   }
-  return op->emitOpError() << "has an unknown attribute "
-                           << attribute.getName() << " = "
-                           << attribute.getValue();
+  return op->emitOpError() << "has an unknown attribute " << attribute.getName()
+                           << " = " << attribute.getValue();
 }
 
 LogicalResult RecDialect::verifyRegionArgAttribute(Operation *op, unsigned,
@@ -332,7 +333,8 @@ LogicalResult RecDialect::verifyOperationAttribute(Operation *op,
   auto names = dyn_cast<ArrayAttr>(attribute.getValue());
   auto scan = dyn_cast<ScanOp>(op);
   if (!names || !scan || names.size() != scan.getInits().size() ||
-      !llvm::all_of(names, [](Attribute name) { return isa<StringAttr>(name); })) {
+      !llvm::all_of(names,
+                    [](Attribute name) { return isa<StringAttr>(name); })) {
     return op->emitOpError() << carriesAttr << " names each state of a scan";
   }
   return success();

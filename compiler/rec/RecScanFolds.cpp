@@ -2,11 +2,9 @@
 // nothing read twice, and what does not change over tokens stands outside.
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/rec/Rec.h"
-
-#include "mlir/IR/PatternMatch.h"
-
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseSet.h"
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace recurra::rec;
@@ -94,8 +92,8 @@ struct DropDead : OpRewritePattern<ScanOp> {
     }
     eraseDeadOps(scan, alive, rewriter);
     ScanOp slim = rebuild(scan, alive, rewriter);
-    for (auto [old, result] : llvm::zip(
-             pick(scan.getEmitted(), alive.emitted), slim.getEmitted())) {
+    for (auto [old, result] :
+         llvm::zip(pick(scan.getEmitted(), alive.emitted), slim.getEmitted())) {
       rewriter.replaceAllUsesWith(old, result);
     }
     for (auto [old, result] :
@@ -218,8 +216,8 @@ struct HoistInvariants : OpRewritePattern<ScanOp> {
   LogicalResult matchAndRewrite(ScanOp scan,
                                 PatternRewriter &rewriter) const override {
     bool changed = false;
-    for (Operation &op : llvm::make_early_inc_range(
-             scan.getStep()->without_terminator())) {
+    for (Operation &op :
+         llvm::make_early_inc_range(scan.getStep()->without_terminator())) {
       bool outside = !isa<InvariantOp>(op) &&
                      llvm::all_of(op.getOperands(), [&](Value operand) {
                        return operand.getParentBlock() != scan.getStep();

@@ -7,13 +7,14 @@
 !v = !rec.val<V>
 !kv = !rec.val<V, K>
 
+// CHECK: !kv = !rec.val<K, V>
 // CHECK-LABEL: func.func @palimpsa(
 // CHECK-SAME: !rec.seq<V> {rec.fact = "nonNegative"}
-// CHECK-SAME: !rec.val<K, V>
+// CHECK-SAME: !kv
 func.func @palimpsa(%q: !rec.seq<K>, %k: !rec.seq<K>, %v: !rec.seq<V>, %beta: !rec.seq<V> {rec.fact = "nonNegative"},
     %g: !rec.seq {rec.fact = "nonPositive"}, %prior: !s {rec.fact = "positive"}, %scale: !s {rec.share = "all"}, %M0: !kv, %J0: !kv)
     -> (!rec.seq<V>, !kv, !kv) {
-  // CHECK: rec.scan forward over({{.*}} : !rec.val<K>, {{.*}}) carry({{.*}}) -> (!rec.val<V>) {
+  // CHECK: rec.scan forward over({{.*}} : !k, {{.*}}) carry({{.*}}) -> (!v) {
   %o, %MT, %JT = rec.scan forward over(%q_t = %q : !k, %k_t = %k : !k, %v_t = %v : !v, %b_t = %beta : !v, %g_t = %g : !s)
       carry(%M = %M0 : !kv, %J = %J0 : !kv) -> (!v) {
     %a = rec.exp %g_t : !s
@@ -27,10 +28,10 @@ func.func @palimpsa(%q: !rec.seq<K>, %k: !rec.seq<K>, %v: !rec.seq<V>, %beta: !r
     %I = rec.add %J1, %prior : !kv, !s
     %mu = rec.div %M1, %I : !kv, !kv
     %x = rec.mul %mu, %q_t : !kv, !k
-    // CHECK: rec.sum {{.*}} over [K] : !rec.val<K, V>
+    // CHECK: rec.sum {{.*}} over [K] : !kv
     %y = rec.sum %x over [K] : !kv
     %o_t = rec.mul %scale, %y : !s, !v
-    // CHECK: rec.yield carry({{.*}} : !rec.val<K, V>, !rec.val<K, V>) emit({{.*}} : !rec.val<V>)
+    // CHECK: rec.yield carry({{.*}} : !kv, !kv) emit({{.*}} : !v)
     rec.yield carry(%M1, %J1 : !kv, !kv) emit(%o_t : !v)
   }
   return %o, %MT, %JT : !rec.seq<V>, !kv, !kv
