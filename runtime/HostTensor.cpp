@@ -9,6 +9,10 @@
 namespace recurra {
 namespace {
 
+/// Bytes on either side: more than a vector, so that a load or store past the
+/// end meets it.
+constexpr std::size_t guard = 256;
+
 /// bfloat16 as its bits: the upper half of a float, rounded to nearest even.
 std::uint16_t toBfloat16(float value) {
   auto bits = std::bit_cast<std::uint32_t>(value);
@@ -73,25 +77,35 @@ std::size_t elements(const std::vector<std::int64_t> &sizes) {
 
 HostTensor::HostTensor(DType dtype, std::vector<std::int64_t> sizes)
     : dtype(dtype), sizes(std::move(sizes)),
-      memory(elements(this->sizes) * sizeInBytes(dtype), '\xff') {}
+      memory(elements(this->sizes) * sizeInBytes(dtype) + 2 * guard, '\xff') {}
 
 HostTensor::HostTensor(DType dtype, const Array &array)
     : HostTensor(dtype, array.sizes) {
   for (std::size_t i = 0; i < array.values.size(); ++i) {
-    encode(memory.data(), i, dtype, array.values[i]);
+    encode(memory.data() + guard, i, dtype, array.values[i]);
   }
 }
 
 Array HostTensor::toArray() const {
   Array array{sizes, std::vector<double>(elements(sizes))};
   for (std::size_t i = 0; i < array.values.size(); ++i) {
-    array.values[i] = decode(memory.data(), i, dtype);
+    array.values[i] = decode(memory.data() + guard, i, dtype);
   }
   return array;
 }
 
 TensorView HostTensor::view() {
-  return TensorView::dense(memory.data(), dtype, sizes);
+  return TensorView::dense(memory.data() + guard, dtype, sizes);
+}
+
+std::string HostTensor::bytes() const {
+  return memory.substr(guard, memory.size() - 2 * guard);
+}
+
+bool HostTensor::guardsIntact() const {
+  std::string untouched(guard, '\xff');
+  return memory.compare(0, guard, untouched) == 0 &&
+         memory.compare(memory.size() - guard, guard, untouched) == 0;
 }
 
 Array rounded(const Array &array, DType dtype) {

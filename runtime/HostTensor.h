@@ -1,4 +1,5 @@
-// A dense tensor in plain memory, to and from the oracle's arrays of doubles.
+// A dense tensor in plain memory between two guards of NaN, to and from the
+// oracle's arrays of doubles.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +20,10 @@ public:
 
   Array toArray() const;
   TensorView view();
-  const std::string &bytes() const { return memory; }
+  /// The elements' bytes.
+  std::string bytes() const;
+  /// Whether nobody has written just before or behind the elements.
+  bool guardsIntact() const;
 
 private:
   DType dtype;

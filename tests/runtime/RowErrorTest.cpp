@@ -95,6 +95,20 @@ TEST(HostTensor, RoundsToNearestEven) {
       std::isnan(rounded({{1}, {std::nan("")}}, DType::BF16).values[0]));
 }
 
+TEST(HostTensor, NoticesStoresOutsideItsElements) {
+  HostTensor tensor(DType::F32, {3});
+  auto *data = static_cast<float *>(tensor.view().data);
+  data[0] = data[1] = data[2] = 1;
+  EXPECT_TRUE(tensor.guardsIntact());
+  EXPECT_EQ(tensor.toArray().values, (std::vector<double>{1, 1, 1}));
+  EXPECT_EQ(tensor.bytes().size(), 12u);
+  data[3] = 1;
+  EXPECT_FALSE(tensor.guardsIntact());
+  HostTensor other(DType::F32, {3});
+  static_cast<float *>(other.view().data)[-1] = 1;
+  EXPECT_FALSE(other.guardsIntact());
+}
+
 TEST(HostTensor, StartsAsNan) {
   for (DType dtype : {DType::F32, DType::F64, DType::F16, DType::BF16}) {
     for (double value : HostTensor(dtype, {2, 3}).toArray().values) {

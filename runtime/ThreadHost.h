@@ -1,0 +1,20 @@
+// A host for callers without a pool of their own: as many threads as asked for,
+// and memory from malloc.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/recurra.h"
+
+namespace recurra {
+
+class ThreadHost {
+public:
+  explicit ThreadHost(int threads) : threads(threads) {}
+  /// Refers to this object.
+  recurra_host host();
+
+private:
+  int threads;
+};
+
+} // namespace recurra

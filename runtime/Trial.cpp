@@ -1,0 +1,283 @@
+// Trial: tensors in the order that the kernels describe, and back to arrays.
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/Trial.h"
+
+#include "dsl/CallCheck.h"
+#include "runtime/HostTensor.h"
+#include "runtime/Kernel.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace recurra {
+namespace {
+
+using nlohmann::json;
+using Tensors = std::map<std::string, HostTensor>;
+
+std::int64_t sequencesIn(const Call &call) {
+  return call.offsets.empty()
+             ? call.batch
+             : static_cast<std::int64_t>(call.offsets.size()) - 1;
+}
+
+std::vector<std::int64_t> resolve(const json &shape, const Call &call,
+                                  std::int64_t interval) {
+  std::int64_t sequences = sequencesIn(call);
+  std::int64_t saved = interval > 0 ? call.batch * call.tokens / interval : 0;
+  const std::map<std::string, std::int64_t> symbols = {
+      {"B", call.batch}, {"T", call.tokens},
+      {"H", call.heads}, {"Hg", call.heads / call.group},
+      {"N", sequences},  {"S", saved + sequences}};
+  std::vector<std::int64_t> sizes;
+  for (const json &symbol : shape) {
+    auto found = symbols.find(symbol);
+    sizes.push_back(found == symbols.end()
+                        ? std::stoll(symbol.get<std::string>())
+                        : found->second);
+  }
+  return sizes;
+}
+
+/// The array that an argument reads, or null if the kernel writes it.
+const Array *sourceOf(const std::string &kind, const std::string &name,
+                      const Call &call, const Values &cotangents) {
+  if (kind == "input") {
+    return &call.inputs.at(name);
+  }
+  if (kind == "initial_state") {
+    return &call.initialStates.at(name);
+  }
+  if (kind == "output_cotangent") {
+    return &cotangents.outputs.at(name);
+  }
+  if (kind == "final_state_cotangent") {
+    return &cotangents.finalStates.at(name);
+  }
+  return nullptr;
+}
+
+/// Compiles one direction and launches it over `tensors`, keyed "kind name":
+/// those that are there already are passed on (the checkpoints).
+void launchDirection(const Trial &trial, Direction direction, Tensors &tensors,
+                     const recurra_host *host) {
+  const Recurrence &recurrence = *trial.recurrence;
+  Spec spec = trial.spec(direction);
+  json description = json::parse(describeKernel(recurrence, spec));
+  std::vector<TensorView> views;
+  for (const json &argument : description["arguments"]) {
+    std::string kind = argument["kind"], name = argument["name"];
+    DType dtype = *parseDType(argument["dtype"].get<std::string>());
+    const Array *source = sourceOf(kind, name, trial.call, trial.cotangents);
+    HostTensor fresh =
+        source ? HostTensor(dtype, *source)
+               : HostTensor(dtype, resolve(argument["shape"], trial.call,
+                                           description["checkpoint_interval"]));
+    auto entry = tensors.try_emplace(kind + ' ' + name, std::move(fresh));
+    views.push_back(entry.first->second.view());
+  }
+  const Call &call = trial.call;
+  recurra_sizes sizes{call.batch, call.tokens, call.heads, sequencesIn(call),
+                      call.offsets.empty() ? nullptr : call.offsets.data()};
+  Kernel::compile(recurrence, spec).launch(views, sizes, host);
+  for (const auto &[key, tensor] : tensors) {
+    if (!tensor.guardsIntact()) {
+      throw UserError("the kernel of '" + recurrence.name +
+                      "' wrote outside of " + key);
+    }
+  }
+}
+
+/// The arrays of one kind, by name.
+Arrays collect(const Tensors &tensors, const std::string &kind) {
+  Arrays arrays;
+  for (const auto &[key, tensor] : tensors) {
+    if (key.starts_with(kind + ' ')) {
+      arrays[key.substr(kind.size() + 1)] = tensor.toArray();
+    }
+  }
+  return arrays;
+}
+
+/// The least exact dtype decides how close results can be.
+DType leastExact(const Trial &trial) {
+  static constexpr DType byExactness[] = {DType::BF16, DType::F16, DType::F32};
+  auto has = [&](DType dtype) {
+    const Recurrence &recurrence = *trial.recurrence;
+    auto is = [&](const auto &tensor) {
+      return trial.dtypeOf(tensor.name) == dtype;
+    };
+    return std::any_of(recurrence.inputs.begin(), recurrence.inputs.end(),
+                       is) ||
+           std::any_of(recurrence.outputs.begin(), recurrence.outputs.end(),
+                       is);
+  };
+  for (DType dtype : byExactness) {
+    if (has(dtype)) {
+      return dtype;
+    }
+  }
+  return DType::F64;
+}
+
+Rows rowsOf(Role role) {
+  return role == Role::Token  ? Rows::Token
+         : role == Role::Head ? Rows::Head
+                              : Rows::Whole;
+}
+
+/// Compares the arrays that both results have under a name.
+class Comparer {
+public:
+  Comparer(double bound, std::vector<Comparison> &results)
+      : bound(bound), results(results) {}
+  void add(const std::string &kind, const std::string &name,
+           const Arrays &kernels, const Arrays &oracle, Rows rows,
+           bool hasHeads = true) {
+    auto actual = kernels.find(name);
+    if (actual != kernels.end()) {
+      results.push_back(
+          {kind + ' ' + name,
+           worstRow(actual->second, oracle.at(name), rows, hasHeads), bound});
+    }
+  }
+
+private:
+  double bound;
+  std::vector<Comparison> &results;
+};
+
+} // namespace
+
+DType Trial::dtypeOf(const std::string &name) const {
+  auto found = dtypes.find(name);
+  return found == dtypes.end() ? dtype : found->second;
+}
+
+Call Trial::rounded() const {
+  Call result = call;
+  for (auto &[name, array] : result.inputs) {
+    array = recurra::rounded(array, dtypeOf(name));
+  }
+  for (auto &[name, array] : result.initialStates) {
+    array = recurra::rounded(array, spec(Direction::Forward).computeType());
+  }
+  return result;
+}
+
+Values Trial::roundedCotangents() const {
+  Values result = cotangents;
+  for (auto &[name, array] : result.outputs) {
+    array = recurra::rounded(array, dtypeOf(name));
+  }
+  for (auto &[name, array] : result.finalStates) {
+    array = recurra::rounded(array, spec(Direction::Forward).computeType());
+  }
+  return result;
+}
+
+bool Trial::backward() const {
+  return !gradients.empty() &&
+         !(cotangents.outputs.empty() && cotangents.finalStates.empty());
+}
+
+Spec Trial::spec(Direction direction) const {
+  Spec spec;
+  spec.direction = direction;
+  spec.arch = arch;
+  spec.extents = call.extents;
+  spec.group = call.group;
+  spec.packed = !call.offsets.empty();
+  spec.saveCheckpoints = direction == Direction::Forward && backward();
+  for (const Input &input : recurrence->inputs) {
+    spec.dtypes[input.name] = dtypeOf(input.name);
+  }
+  bool forward = direction == Direction::Forward;
+  for (const Output &output : recurrence->outputs) {
+    spec.dtypes[output.name] = dtypeOf(output.name);
+    if (forward || cotangents.outputs.count(output.name)) {
+      spec.outputs.push_back(output.name);
+    }
+  }
+  for (const State &state : recurrence->states) {
+    if (call.initialStates.count(state.name)) {
+      spec.initialStates.push_back(state.name);
+    }
+    if (forward || cotangents.finalStates.count(state.name)) {
+      spec.finalStates.push_back(state.name);
+    }
+  }
+  spec.gradients = forward ? std::vector<std::string>() : gradients;
+  return spec;
+}
+
+TrialResult runKernels(const Trial &trial, const recurra_host *host) {
+  Tensors forward, backward;
+  launchDirection(trial, Direction::Forward, forward, host);
+  TrialResult result;
+  result.values = {collect(forward, "output"), collect(forward, "final_state")};
+  if (trial.backward()) {
+    for (const auto &[key, tensor] : forward) {
+      if (key.starts_with("checkpoint ")) {
+        backward.emplace(key, tensor);
+      }
+    }
+    launchDirection(trial, Direction::Backward, backward, host);
+    result.gradients = {collect(backward, "input_gradient"),
+                        collect(backward, "initial_state_gradient")};
+  }
+  return result;
+}
+
+TrialResult runOracle(const Trial &trial) {
+  Call call = trial.rounded();
+  TrialResult result;
+  result.values = evaluate(*trial.recurrence, call);
+  if (trial.backward()) {
+    result.gradients =
+        differentiate(*trial.recurrence, call, trial.roundedCotangents());
+  }
+  return result;
+}
+
+std::vector<Comparison> compare(const Trial &trial, const TrialResult &kernels,
+                                const TrialResult &oracle) {
+  std::vector<Comparison> results;
+  DType dtype = leastExact(trial);
+  Comparer values(errorBound(dtype, false), results);
+  for (const Output &output : trial.recurrence->outputs) {
+    values.add("output", output.name, kernels.values.outputs,
+               oracle.values.outputs, Rows::Token);
+  }
+  for (const State &state : trial.recurrence->states) {
+    values.add("final state", state.name, kernels.values.finalStates,
+               oracle.values.finalStates, Rows::State);
+  }
+  Comparer gradients(errorBound(dtype, true), results);
+  for (const Input &input : trial.recurrence->inputs) {
+    gradients.add("gradient", input.name, kernels.gradients.inputs,
+                  oracle.gradients.inputs, rowsOf(input.role),
+                  input.sharing != Sharing::All);
+  }
+  for (const State &state : trial.recurrence->states) {
+    gradients.add("gradient of initial state", state.name,
+                  kernels.gradients.initialStates,
+                  oracle.gradients.initialStates, Rows::State);
+  }
+  return results;
+}
+
+std::string toText(const Comparison &comparison) {
+  char text[256];
+  std::snprintf(text, sizeof(text),
+                "%s: error %.2g %s %.2g at batch %ld, token %ld, head %ld",
+                comparison.what.c_str(), comparison.worst.error,
+                comparison.passed() ? "within" : "exceeds", comparison.bound,
+                static_cast<long>(comparison.worst.batch),
+                static_cast<long>(comparison.worst.token),
+                static_cast<long>(comparison.worst.head));
+  return text;
+}
+
+} // namespace recurra
