@@ -63,20 +63,21 @@ public:
 
   void bind(const std::string &tensor, const Symbols &symbols,
             const at::Tensor &value) {
-    TORCH_CHECK(value.dim() == static_cast<std::int64_t>(symbols.size()), op,
-                ": '", tensor, "' has shape ", value.sym_sizes(),
-                "; it must have ", symbols.size(), " dimensions, ",
-                shown(symbols), "; reshape it");
+    TORCH_CHECK_VALUE(value.dim() == static_cast<std::int64_t>(symbols.size()),
+                      op, ": '", tensor, "' has shape ", value.sym_sizes(),
+                      "; it must have ", symbols.size(), " dimensions, ",
+                      shown(symbols), "; reshape it");
     for (std::size_t i = 0; i < symbols.size(); ++i) {
       c10::SymInt size = value.sym_size(static_cast<std::int64_t>(i));
       auto [place, isNew] =
           bindings.try_emplace(symbols[i], Binding{size, tensor});
       const Binding &first = place->second;
-      TORCH_CHECK(isNew || first.size == size, op, ": '", tensor,
-                  "' has shape ", value.sym_sizes(), ", so ", shown(symbols[i]),
-                  " = ", size, "; '", first.owner, "' says ", shown(symbols[i]),
-                  " = ", first.size, "; give '", tensor, "' the shape ",
-                  shown(symbols), " with the same ", shown(symbols[i]));
+      TORCH_CHECK_VALUE(isNew || first.size == size, op, ": '", tensor,
+                        "' has shape ", value.sym_sizes(), ", so ",
+                        shown(symbols[i]), " = ", size, "; '", first.owner,
+                        "' says ", shown(symbols[i]), " = ", first.size,
+                        "; give '", tensor, "' the shape ", shown(symbols),
+                        " with the same ", shown(symbols[i]));
     }
   }
 
@@ -95,18 +96,19 @@ private:
 void checkKind(const Recurrence &recurrence, const std::string &name,
                const at::Tensor &value, const at::Device &device) {
   at::ScalarType type = value.scalar_type();
-  TORCH_CHECK(type == at::kFloat || type == at::kDouble || type == at::kHalf ||
-                  type == at::kBFloat16,
-              recurrence.name, ": '", name, "' has dtype ", type,
-              "; it must be float32, float64, float16 or bfloat16; convert it "
-              "with .to(torch.float32)");
-  TORCH_CHECK(value.device() == device, recurrence.name, ": '", name,
-              "' is on ", value.device(),
-              "; all tensors of a call must be on one device (", device,
-              "); move it with .to(\"", device, "\")");
-  TORCH_CHECK(value.device().is_cpu() || value.device().is_meta(),
-              recurrence.name, ": '", name, "' is on ", value.device(),
-              "; this build runs on the CPU; move it with .cpu()");
+  TORCH_CHECK_VALUE(
+      type == at::kFloat || type == at::kDouble || type == at::kHalf ||
+          type == at::kBFloat16,
+      recurrence.name, ": '", name, "' has dtype ", type,
+      "; it must be float32, float64, float16 or bfloat16; convert it "
+      "with .to(torch.float32)");
+  TORCH_CHECK_VALUE(value.device() == device, recurrence.name, ": '", name,
+                    "' is on ", value.device(),
+                    "; all tensors of a call must be on one device (", device,
+                    "); move it with .to(\"", device, "\")");
+  TORCH_CHECK_VALUE(value.device().is_cpu() || value.device().is_meta(),
+                    recurrence.name, ": '", name, "' is on ", value.device(),
+                    "; this build runs on the CPU; move it with .cpu()");
 }
 
 at::Device deviceOf(const CallTensors &tensors) {
@@ -121,16 +123,16 @@ at::Device deviceOf(const CallTensors &tensors) {
 void bindInputs(const Recurrence &recurrence, const CallTensors &tensors,
                 Binder &binder) {
   const std::size_t count = recurrence.inputs.size();
-  TORCH_CHECK(tensors.inputs.size() == count, recurrence.name, ": ",
-              tensors.inputs.size(), " inputs were given; it takes ", count,
-              "; give one tensor or None for each");
+  TORCH_CHECK_VALUE(tensors.inputs.size() == count, recurrence.name, ": ",
+                    tensors.inputs.size(), " inputs were given; it takes ",
+                    count, "; give one tensor or None for each");
   at::Device device = deviceOf(tensors);
   for (std::size_t i = 0; i < count; ++i) {
     const Input &input = recurrence.inputs[i];
     if (!tensors.inputs[i]) {
-      TORCH_CHECK(input.fallback, recurrence.name, ": '", input.name,
-                  "' is missing; it has no default; pass a tensor ",
-                  shown(symbolsOf(input)));
+      TORCH_CHECK_VALUE(input.fallback, recurrence.name, ": '", input.name,
+                        "' is missing; it has no default; pass a tensor ",
+                        shown(symbolsOf(input)));
       continue;
     }
     checkKind(recurrence, input.name, *tensors.inputs[i], device);
@@ -141,19 +143,19 @@ void bindInputs(const Recurrence &recurrence, const CallTensors &tensors,
 void bindStates(const Recurrence &recurrence, const CallTensors &tensors,
                 Binder &binder) {
   const std::size_t count = recurrence.states.size();
-  TORCH_CHECK(tensors.initialStates.empty() ||
-                  tensors.initialStates.size() == count,
-              recurrence.name, ": initial_state has ",
-              tensors.initialStates.size(), " tensors; the op has ", count,
-              " states; give one tensor or None for each");
+  TORCH_CHECK_VALUE(tensors.initialStates.empty() ||
+                        tensors.initialStates.size() == count,
+                    recurrence.name, ": initial_state has ",
+                    tensors.initialStates.size(), " tensors; the op has ",
+                    count, " states; give one tensor or None for each");
   at::ScalarType type = computeType(tensors);
   for (std::size_t i = 0; i < tensors.initialStates.size(); ++i) {
     if (const std::optional<at::Tensor> &value = tensors.initialStates[i]) {
       std::string name = "initial_state " + recurrence.states[i].name;
       checkKind(recurrence, name, *value, deviceOf(tensors));
-      TORCH_CHECK(value->scalar_type() == type, recurrence.name, ": '", name,
-                  "' has dtype ", value->scalar_type(), "; states are ", type,
-                  " here; convert it with .to()");
+      TORCH_CHECK_VALUE(value->scalar_type() == type, recurrence.name, ": '",
+                        name, "' has dtype ", value->scalar_type(),
+                        "; states are ", type, " here; convert it with .to()");
       binder.bind(name, symbolsOf(recurrence.states[i]), *value);
     }
   }
@@ -163,25 +165,28 @@ void bindStates(const Recurrence &recurrence, const CallTensors &tensors,
 void bindSequences(const Recurrence &recurrence, const CallTensors &tensors,
                    Binder &binder) {
   const Binder::Binding *batch = binder.find("B");
-  TORCH_CHECK(batch, recurrence.name,
-              ": no token input was given, so T is unknown; pass at least one");
+  TORCH_CHECK_VALUE(
+      batch, recurrence.name,
+      ": no token input was given, so T is unknown; pass at least one");
   if (!tensors.cuSeqlens) {
     binder.bind("N", batch->size, batch->owner);
     return;
   }
   const at::Tensor &offsets = *tensors.cuSeqlens;
-  TORCH_CHECK(
+  TORCH_CHECK_VALUE(
       offsets.dim() == 1 && (offsets.scalar_type() == at::kInt ||
                              offsets.scalar_type() == at::kLong),
       recurrence.name, ": 'cu_seqlens' is ", offsets.scalar_type(), " ",
       offsets.sym_sizes(),
       "; it must be int32 or int64 [N + 1]; give the offsets of N sequences");
-  TORCH_CHECK(offsets.sym_size(0) >= 1, recurrence.name,
-              ": 'cu_seqlens' is empty; it holds N + 1 offsets; start with 0");
-  TORCH_CHECK(batch->size == 1, recurrence.name, ": '", batch->owner,
-              "' has a batch of ", batch->size,
-              "; with cu_seqlens all sequences lie in one row, B = 1; flatten "
-              "the batch into the tokens");
+  TORCH_CHECK_VALUE(
+      offsets.sym_size(0) >= 1, recurrence.name,
+      ": 'cu_seqlens' is empty; it holds N + 1 offsets; start with 0");
+  TORCH_CHECK_VALUE(
+      batch->size == 1, recurrence.name, ": '", batch->owner,
+      "' has a batch of ", batch->size,
+      "; with cu_seqlens all sequences lie in one row, B = 1; flatten "
+      "the batch into the tokens");
   binder.bind("N", offsets.sym_size(0) - 1, "cu_seqlens");
 }
 
@@ -194,10 +199,11 @@ void bindHeads(const Recurrence &recurrence, const Binder &binder,
   if (!heads || !shared) {
     return;
   }
-  TORCH_CHECK(shared->size != 0 && heads->size % shared->size == 0,
-              recurrence.name, ": '", shared->owner, "' has ", shared->size,
-              " heads and '", heads->owner, "' has ", heads->size,
-              "; the value heads must be a multiple; change one of them");
+  TORCH_CHECK_VALUE(shared->size != 0 && heads->size % shared->size == 0,
+                    recurrence.name, ": '", shared->owner, "' has ",
+                    shared->size, " heads and '", heads->owner, "' has ",
+                    heads->size,
+                    "; the value heads must be a multiple; change one of them");
   if (heads->size != 0) {
     sizes.group = (heads->size / shared->size).guard_int(__FILE__, __LINE__);
   }
@@ -252,11 +258,12 @@ OpSizes deduceSizes(const Recurrence &recurrence, const CallTensors &tensors) {
   sizes.packed = tensors.cuSeqlens.has_value();
   for (const Axis &axis : recurrence.axes) {
     const Binder::Binding *binding = binder.find("axis " + axis.name);
-    TORCH_CHECK(binding, recurrence.name, ": the size of axis ", axis.name,
-                " is unknown; no tensor given has it; pass one that does");
-    TORCH_CHECK(binding->size >= 1, recurrence.name, ": '", binding->owner,
-                "' has ", axis.name, " = ", binding->size,
-                "; axes have a size of at least 1; give it one");
+    TORCH_CHECK_VALUE(
+        binding, recurrence.name, ": the size of axis ", axis.name,
+        " is unknown; no tensor given has it; pass one that does");
+    TORCH_CHECK_VALUE(binding->size >= 1, recurrence.name, ": '",
+                      binding->owner, "' has ", axis.name, " = ", binding->size,
+                      "; axes have a size of at least 1; give it one");
     sizes.extents[axis.name] = binding->size.guard_int(__FILE__, __LINE__);
   }
   return sizes;
@@ -268,13 +275,14 @@ std::vector<std::int64_t> readOffsets(const Recurrence &recurrence,
     return {};
   }
   at::Tensor wide = tensors.cuSeqlens->to(at::kCPU, at::kLong).contiguous();
-  const std::int64_t *data = wide.const_data_ptr<std::int64_t>();
+  // Torch's typed accessor is a template that clang and gcc mangle unlike.
+  auto data = static_cast<const std::int64_t *>(wide.const_data_ptr());
   std::vector<std::int64_t> offsets(data, data + wide.numel());
   for (std::size_t i = 1; i < offsets.size(); ++i) {
-    TORCH_CHECK(offsets[i - 1] <= offsets[i], recurrence.name,
-                ": 'cu_seqlens' falls from ", offsets[i - 1], " to ",
-                offsets[i], " at place ", i,
-                "; offsets never fall; sort the sequences");
+    TORCH_CHECK_VALUE(offsets[i - 1] <= offsets[i], recurrence.name,
+                      ": 'cu_seqlens' falls from ", offsets[i - 1], " to ",
+                      offsets[i], " at place ", i,
+                      "; offsets never fall; sort the sequences");
   }
   std::int64_t tokens = 0;
   for (std::size_t i = 0; i < tensors.inputs.size(); ++i) {
@@ -282,10 +290,11 @@ std::vector<std::int64_t> readOffsets(const Recurrence &recurrence,
       tokens = tensors.inputs[i]->size(1);
     }
   }
-  TORCH_CHECK(offsets.front() == 0 && offsets.back() == tokens, recurrence.name,
-              ": 'cu_seqlens' runs from ", offsets.front(), " to ",
-              offsets.back(), "; it must run from 0 to T = ", tokens,
-              "; cut or extend the tensors or the offsets");
+  TORCH_CHECK_VALUE(offsets.front() == 0 && offsets.back() == tokens,
+                    recurrence.name, ": 'cu_seqlens' runs from ",
+                    offsets.front(), " to ", offsets.back(),
+                    "; it must run from 0 to T = ", tokens,
+                    "; cut or extend the tensors or the offsets");
   return offsets;
 }
 
