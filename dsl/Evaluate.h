@@ -46,4 +46,14 @@ Values evaluate(const Recurrence &recurrence, const Call &call);
 Gradients differentiate(const Recurrence &recurrence, const Call &call,
                         const Values &cotangents);
 
+/// The derivative of every value along a direction (what is absent stands
+/// still), by the complex step: it uses no derivative rule of `differentiate`
+/// and is exact to rounding. Values are differentiable where no kink is met.
+Values tangent(const Recurrence &recurrence, const Call &call,
+               const Gradients &direction);
+
+/// The number that stands for an input with a default, at these sizes.
+double evaluateDefault(const Input &input,
+                       const std::map<std::string, std::int64_t> &extents);
+
 } // namespace recurra

@@ -440,9 +440,9 @@ Op Parser::opOf(const std::string &word, const Node &node) {
   if (word == Text && !one) {                                                  \
     return Op::Name;                                                           \
   }
-      RECURRA_BINARY_OPS(X)
+  RECURRA_BINARY_OPS(X)
 #undef X
-          if (word == "select") {
+  if (word == "select") {
     return Op::Select;
   }
   if (word == "rename" || word == "at") {

@@ -9,9 +9,9 @@ namespace recurra {
 const std::vector<Recurrence> &catalogue() {
   using namespace recurrences;
   static const std::vector<Recurrence> entries = {
-      palimpsa(),
-      simpleGla(),
-      gatedDeltaRule(),
+      palimpsa(), palimpsaMu(), linearAttention(), simpleGla(),
+      gla(),      hgrn(),       gatedDeltaRule(),  gatedDeltaProduct(),
+      mamba1(),   longhorn(),   mlstm(),           slstm(),
   };
   return entries;
 }

@@ -7,8 +7,17 @@
 
 namespace recurrences {
 
+recurra::Recurrence gatedDeltaProduct();
 recurra::Recurrence gatedDeltaRule();
+recurra::Recurrence gla();
+recurra::Recurrence hgrn();
+recurra::Recurrence linearAttention();
+recurra::Recurrence longhorn();
+recurra::Recurrence mamba1();
+recurra::Recurrence mlstm();
 recurra::Recurrence palimpsa();
+recurra::Recurrence palimpsaMu();
 recurra::Recurrence simpleGla();
+recurra::Recurrence slstm();
 
 } // namespace recurrences

@@ -4,7 +4,7 @@
 
 using namespace recurra::dsl;
 
-/// Mamba-2, state space duality (arXiv 2405.21060), equation of the scalar-
+/// Mamba-2, state space duality (arXiv 2405.21060), the scalar-
 /// identity SSM: S_t = a_t S_{t-1} + k_t v_t^T, o_t = S_t^T q_t, a = exp(g).
 Recurrence recurrences::simpleGla() {
   return define("simple_gla", [](Builder &r) {
