@@ -2,15 +2,12 @@
  * diagnostics out, in the manner of NVRTC. No C++ object and no exception
  * crosses it. All functions are thread-safe.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef RECURRA_H
-#define RECURRA_H
+#pragma once
 
 #include <stdint.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif
-
 #define RECURRA_API __attribute__((visibility("default")))
 
 typedef enum {
@@ -22,10 +19,10 @@ typedef enum {
 } recurra_status;
 
 typedef enum {
-  RECURRA_F32 = 0,
-  RECURRA_F64 = 1,
-  RECURRA_F16 = 2,
-  RECURRA_BF16 = 3
+  RECURRA_F32,
+  RECURRA_F64,
+  RECURRA_F16,
+  RECURRA_BF16
 } recurra_dtype;
 
 /* A strided tensor; strides in elements. data may be null if a size is 0. */
@@ -47,11 +44,11 @@ typedef struct recurra_string recurra_string;
 RECURRA_API const char *recurra_string_data(const recurra_string *string);
 RECURRA_API void recurra_string_free(recurra_string *string);
 
-/* What the caller lends to a launch. Null members mean: malloc, and one
- * thread. allocate returns 64-byte aligned memory, and is called from the
- * threads of parallel_for too, as is release (give both or neither);
- * parallel_for calls body(argument, begin, end) over disjoint ranges that
- * cover [0, count), from any threads, and returns when all are done. */
+/* What the caller lends to a launch. Null members mean: malloc, and one thread.
+ * allocate returns 64-byte aligned memory; the threads of parallel_for call it
+ * and release too (give both or neither). parallel_for calls body(argument,
+ * begin, end) over disjoint ranges that cover [0, count), from any threads, and
+ * returns when all are done. */
 typedef struct {
   void *context;
   void *(*allocate)(void *context, int64_t bytes);
@@ -82,8 +79,8 @@ RECURRA_API recurra_status recurra_warmup(const char *const *texts,
                                           int32_t count,
                                           recurra_string **message);
 
-/* The object file whose code the kernel runs, for disassemblers; it belongs to
- * the kernel. */
+/* The object file of the code that runs, for disassemblers; the kernel owns it.
+ */
 RECURRA_API recurra_status recurra_object(const recurra_kernel *kernel,
                                           const void **data, int64_t *bytes);
 
@@ -108,8 +105,8 @@ RECURRA_API recurra_status recurra_inspect(const char *text, const char *spec,
                                            const char *stage,
                                            recurra_string **result);
 
-/* JSON counters since the process began: {"compilations", "memory_hits",
- * "disk_hits", "disk_rejects"}. */
+/* JSON, since the process began: {"compilations", "memory_hits", "disk_hits",
+ * "disk_rejects"}. */
 RECURRA_API recurra_string *recurra_counters(void);
 
 /* JSON: version, LLVM version, host cpu and isa, cache directory and size. */
@@ -124,5 +121,4 @@ RECURRA_API recurra_status recurra_set_option(const char *name,
 
 #ifdef __cplusplus
 }
-#endif
 #endif
