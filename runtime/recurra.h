@@ -30,12 +30,10 @@ typedef struct {
   void *data;
   recurra_dtype dtype;
   int32_t rank;
-  const int64_t *sizes;
-  const int64_t *strides;
+  const int64_t *sizes, *strides;
 } recurra_tensor;
 
-/* A compiled op, forward or backward, shared and owned by the cache: valid
- * until the process ends. */
+/* A compiled op, owned by the cache: valid until the process ends. */
 typedef struct recurra_kernel recurra_kernel;
 
 /* Text owned by the caller, released with recurra_string_free; never null
@@ -79,8 +77,7 @@ RECURRA_API recurra_status recurra_warmup(const char *const *texts,
                                           int32_t count,
                                           recurra_string **message);
 
-/* The object file of the code that runs, for disassemblers; the kernel owns it.
- */
+/* The object file of the code that runs; the kernel owns it. */
 RECURRA_API recurra_status recurra_object(const recurra_kernel *kernel,
                                           const void **data, int64_t *bytes);
 
@@ -105,16 +102,15 @@ RECURRA_API recurra_status recurra_inspect(const char *text, const char *spec,
                                            const char *stage,
                                            recurra_string **result);
 
-/* JSON, since the process began: {"compilations", "memory_hits", "disk_hits",
- * "disk_rejects"}. */
+/* JSON: "compilations", "memory_hits", "disk_hits", "disk_rejects". */
 RECURRA_API recurra_string *recurra_counters(void);
 
 /* JSON: version, LLVM version, host cpu and isa, cache directory and size. */
 RECURRA_API recurra_string *recurra_about(void);
 
-/* Options by name: "cache_dir", "cache_limit_bytes", "quiet" (0/1: no line on
- * stderr for a compilation of over a second). Environment variables
- * RECURRA_CACHE_DIR, RECURRA_CACHE_LIMIT, RECURRA_QUIET set the defaults. */
+/* Options, and the variables that set their defaults: "cache_dir"
+ * (RECURRA_CACHE_DIR), "cache_limit_bytes" (RECURRA_CACHE_LIMIT), "quiet"
+ * (RECURRA_QUIET; 1: no line on stderr for a compilation of over a second). */
 RECURRA_API recurra_status recurra_set_option(const char *name,
                                               const char *value,
                                               recurra_string **message);
