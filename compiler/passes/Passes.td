@@ -45,4 +45,14 @@ def DeriveBackward : Pass<"derive-backward", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::recurra::rec::RecDialect"];
 }
 
+def Linearise : Pass<"linearise", "::mlir::func::FuncOp"> {
+  let summary = "change variables so that states become linear";
+  let dependentDialects = ["::recurra::rec::RecDialect"];
+}
+
+def AnalyseStates : Pass<"analyse-states", "::mlir::func::FuncOp"> {
+  let summary = "print the verdict on each state as attributes of its scan";
+  let dependentDialects = ["::recurra::rec::RecDialect"];
+}
+
 #endif
