@@ -1,0 +1,187 @@
+// The oracle's gradients against derivatives that do not use its rules.
+// SPDX-License-Identifier: Apache-2.0
+#include "dsl/dsl.h"
+#include "ops/catalogue/Catalogue.h"
+#include "tests/dsl/RandomCall.h"
+
+#include <chrono>
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace recurra;
+
+namespace {
+
+class CatalogueGradient : public testing::TestWithParam<Recurrence> {};
+
+/// States whose update is detached: differences see the dependence on them that
+/// the definition hides, so they get no cotangent, and what reads a detached
+/// value is differentiable only where the stabiliser cancels.
+bool detaches(const Recurrence &recurrence) {
+  std::vector<NodeRef> roots;
+  for (const State &state : recurrence.states) {
+    roots.push_back(state.next);
+  }
+  for (const NodeRef &node : operandsFirst(roots)) {
+    if (node->op == Op::Detach) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The complex step honours detach, so it applies to all entries and
+/// cotangents.
+void expectVectorProductsAgree(const Recurrence &recurrence,
+                               const Sizes &sizes) {
+  std::mt19937 random(42);
+  Call call = randomCall(recurrence, sizes, random);
+  Values cotangents = randomCotangents(recurrence, call, random);
+  Gradients gradients = differentiate(recurrence, call, cotangents);
+  for (int trial = 0; trial < 5; ++trial) {
+    Gradients direction = randomDirection(call, random);
+    double forward = inner(tangent(recurrence, call, direction), cotangents);
+    double reverse = inner(gradients, direction);
+    EXPECT_NEAR(forward, reverse, 1e-11 * (1 + std::abs(forward)));
+  }
+}
+
+TEST_P(CatalogueGradient, AgreesWithTheComplexStep) {
+  expectVectorProductsAgree(GetParam(), {});
+}
+
+TEST_P(CatalogueGradient, AgreesWithTheComplexStepForPackedSequences) {
+  expectVectorProductsAgree(GetParam(), {1, 7, 2, 1, {0, 0, 3, 4, 7, 7}});
+}
+
+TEST_P(CatalogueGradient, AgreesWithTheComplexStepForGroupsOfHeads) {
+  expectVectorProductsAgree(GetParam(), {2, 3, 4, 2, {}});
+}
+
+/// One array at a time, every element: a permuted gradient cannot hide.
+TEST_P(CatalogueGradient, AgreesWithTheComplexStepElementByElement) {
+  std::mt19937 random(7);
+  Call call = randomCall(GetParam(), {1, 3, 2, 2, {}}, random);
+  Values cotangents = randomCotangents(GetParam(), call, random);
+  Gradients gradients = differentiate(GetParam(), call, cotangents);
+  for (const auto &[name, gradient] : gradients.inputs) {
+    for (std::size_t i = 0; i < gradient.values.size(); ++i) {
+      Gradients direction;
+      direction.inputs[name] = gradient;
+      direction.inputs[name].values.assign(gradient.values.size(), 0.0);
+      direction.inputs[name].values[i] = 1;
+      double slope = inner(tangent(GetParam(), call, direction), cotangents);
+      EXPECT_NEAR(slope, gradient.values[i], 1e-11 * (1 + std::abs(slope)))
+          << name << "[" << i << "]";
+    }
+  }
+}
+
+double lossAt(const Recurrence &recurrence, Call call, const Gradients &step,
+              double size, const Values &cotangents) {
+  auto move = [size](const Arrays &from, Arrays &to) {
+    for (const auto &[name, array] : from) {
+      for (std::size_t i = 0; i < array.values.size(); ++i) {
+        to.at(name).values[i] += size * array.values[i];
+      }
+    }
+  };
+  move(step.inputs, call.inputs);
+  move(step.initialStates, call.initialStates);
+  return inner(evaluate(recurrence, call), cotangents);
+}
+
+/// Central differences know nothing of detach: where a stabiliser is detached,
+/// only the outputs, in which it cancels, have cotangents. The 1e-6 in mLSTM's
+/// divisor keeps it from cancelling to more than six digits.
+TEST_P(CatalogueGradient, AgreesWithCentralDifferences) {
+  std::mt19937 random(11);
+  Call call = randomCall(GetParam(), {2, 4, 2, 1, {}}, random);
+  Values cotangents = randomCotangents(GetParam(), call, random);
+  if (detaches(GetParam())) {
+    cotangents.finalStates.clear();
+  }
+  Gradients gradients = differentiate(GetParam(), call, cotangents);
+  double bound = GetParam().name == "mlstm" ? 1e-4 : 1e-7;
+  for (int trial = 0; trial < 10; ++trial) {
+    Gradients step = randomDirection(call, random);
+    double h = 1e-6;
+    double slope = (lossAt(GetParam(), call, step, h, cotangents) -
+                    lossAt(GetParam(), call, step, -h, cotangents)) /
+                   (2 * h);
+    EXPECT_NEAR(slope, inner(gradients, step), bound * (1 + std::abs(slope)));
+  }
+}
+
+/// Gradients through State::initial, and defaults, when no state is passed.
+TEST_P(CatalogueGradient, ReachesWhatTheInitialStateIsMadeOf) {
+  std::mt19937 random(3);
+  Call call = randomCall(GetParam(), {2, 3, 2, 1, {}}, random);
+  call.initialStates.clear();
+  call.inputs.erase("scale");
+  Values cotangents = randomCotangents(GetParam(), call, random);
+  Gradients gradients = differentiate(GetParam(), call, cotangents);
+  Gradients direction = randomDirection(call, random);
+  double forward = inner(tangent(GetParam(), call, direction), cotangents);
+  EXPECT_NEAR(forward, inner(gradients, direction),
+              1e-11 * (1 + std::abs(forward)));
+  EXPECT_EQ(gradients.inputs.count("scale"), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CatalogueGradient, testing::ValuesIn(catalogue()),
+                         [](const auto &info) { return info.param.name; });
+
+TEST(Gradient, AgreesForEveryOperator) {
+  using namespace recurra::dsl;
+  Recurrence all = define("all", [](Builder &r) {
+    Axis A = r.axis("D"), B = r.axis("E");
+    Expr x = r.token("x", {A}), y = r.token("y", {A, B}, positive);
+    Expr z = r.token("z", {A}, range(-0.9, 0.9));
+    Expr w = r.head("w", {B, A}, perGroup), p = r.scalar("p", positive);
+    recurra::dsl::State s = r.state("s", {A}, initial(sum(w, B) * p));
+    Expr smooth = exp(x) + log(y) + expm1(z) + log1p(z) + sqrt(y) + rsqrt(y) +
+                  tanh(x) + sigmoid(y) + softplus(x) + logsigmoid(x) + silu(x) +
+                  square(z) + abs(x) + min(x, z) + max(x, y) +
+                  select(x < z, x * y, z / y) + detach(x) * z;
+    Expr over = sum(y * w, B) + mean(smooth, B) + max(y, B) +
+                softmax(x * p, A) + l2norm(x - 1, A);
+    s = tanh(-s) * over + previous(x) * previous(over * z, "both");
+    Expr wide = rename(s, A, B);
+    r.output("o", wide + y.at(A, 2) + extent(A), optional);
+    r.output("twice", softmax(y, B) * w);
+  });
+  expectVectorProductsAgree(all, {2, 4, 4, 2, {}});
+}
+
+TEST(Gradient, IsQuickEnoughToJudgeKernels) {
+  const Recurrence &palimpsa = *findRecurrence("palimpsa");
+  std::mt19937 random(1);
+  Call shape = randomCall(palimpsa, {1, 1, 1, 1, {}}, random);
+  Call call;
+  call.batch = 2;
+  call.tokens = 130;
+  call.heads = 3;
+  call.extents = {{"K", 48}, {"V", 96}};
+  for (const auto &[name, unused] : shape.inputs) {
+    const Input &input = *palimpsa.findInput(name);
+    std::int64_t size = input.role == Role::Token ? 2 * 130 * 3 : 3;
+    std::vector<std::int64_t> sizes = {2, 130, 3};
+    if (input.role != Role::Token) {
+      continue;
+    }
+    for (const std::string &axis : input.axes) {
+      sizes.push_back(call.extents[axis]);
+      size *= call.extents[axis];
+    }
+    call.inputs[name] = {sizes,
+                         std::vector<double>(size, name == "g" ? -.1 : .1)};
+  }
+  Values cotangents = evaluate(palimpsa, call);
+  auto begin = std::chrono::steady_clock::now();
+  differentiate(palimpsa, call, cotangents);
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(took.count(), 10);
+  RecordProperty("seconds", std::to_string(took.count()));
+}
+
+} // namespace
