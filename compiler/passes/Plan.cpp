@@ -1,0 +1,183 @@
+// Making a Plan: a table of rules, not a search.
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/passes/Plan.h"
+
+#include "compiler/passes/PlanTiling.h"
+#include "compiler/rec/Rec.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace recurra;
+
+std::string recurra::toText(const Plan &plan) {
+  std::string text = "form " + plan.form;
+  if (!plan.axis.empty()) {
+    text += ", lanes " + plan.axis;
+    text += plan.tile ? " in tiles of " + std::to_string(plan.tile) : ", whole";
+  }
+  text += llvm::formatv(", states saved every {0} tokens ({1} bytes per head)",
+                        plan.interval, plan.savedBytes);
+  if (plan.traceBytes > 0) {
+    text += llvm::formatv(", recomputed {0} at a time ({1} bytes of scratch)",
+                          plan.inner, plan.traceBytes);
+  }
+  return text;
+}
+
+std::int64_t recurra::extentOf(const Spec &spec, StringRef axis) {
+  auto found = spec.extents.find(axis.str());
+  if (found == spec.extents.end() && axis.consume_back("_")) {
+    found = spec.extents.find(axis.str());
+  }
+  return found == spec.extents.end() ? 0 : found->second;
+}
+
+std::vector<PlanState> recurra::statesOf(func::FuncOp function) {
+  std::vector<PlanState> states;
+  function.walk([&](rec::ScanOp scan) {
+    if (!states.empty() || scan.getReverse()) {
+      return;
+    }
+    for (auto [i, init] : llvm::enumerate(scan.getInits())) {
+      PlanState &state = states.emplace_back();
+      state.name = scan.getStateName(i);
+      for (StringAttr axis : rec::axesOf(init)) {
+        state.axes.push_back(axis.str());
+      }
+    }
+  });
+  return states;
+}
+
+/// Elements of a value over some axes, with `tile` entries of one of them.
+static std::int64_t countElements(ArrayRef<std::string> axes, const Spec &spec,
+                                  StringRef cut = "", std::int64_t tile = 0) {
+  std::int64_t count = 1;
+  for (const std::string &axis : axes) {
+    count *= axis == cut && tile ? tile : extentOf(spec, axis);
+  }
+  return count;
+}
+
+static std::int64_t elementBytes(const Spec &spec) {
+  return spec.computeType() == DType::F64 ? 8 : 4;
+}
+
+std::int64_t recurra::planInterval(ArrayRef<PlanState> states, const Spec &spec,
+                                   const TargetDescription &target) {
+  // A state tile of one vector along its longest axis bounds how far a trace
+  // of `interval` tokens can be shrunk by tiling.
+  std::int64_t bytes = 0;
+  for (const PlanState &state : states) {
+    std::int64_t longest = 1;
+    for (const std::string &axis : state.axes) {
+      longest = std::max(longest, extentOf(spec, axis));
+    }
+    bytes += countElements(state.axes, spec) / longest *
+             std::min(longest, target.lanes) * elementBytes(spec);
+  }
+  std::int64_t interval = 64;
+  while (interval > 16 && interval * bytes > target.l2Bytes) {
+    interval /= 2;
+  }
+  return interval;
+}
+
+/// The axes of the largest state, in memory order.
+static std::vector<std::string> candidates(ArrayRef<PlanState> states,
+                                           const Spec &spec) {
+  std::vector<std::string> axes;
+  std::int64_t largest = 0;
+  for (const PlanState &state : states) {
+    std::int64_t size = countElements(state.axes, spec);
+    if (size > largest) {
+      largest = size;
+      axes = state.axes;
+    }
+  }
+  return axes;
+}
+
+/// The axis for the lanes: free, summed over least, the last of several.
+static std::string chooseAxis(func::FuncOp function, ArrayRef<std::string> axes,
+                              bool &isFree) {
+  isFree = false;
+  std::string best = axes.empty() ? "" : axes.back();
+  unsigned fewest = 0;
+  for (const std::string &axis : llvm::reverse(axes)) {
+    PlanTiling tiling(function, axis);
+    if (tiling.isLegal() && (!isFree || tiling.getSums() < fewest)) {
+      best = axis;
+      fewest = tiling.getSums();
+      isFree = true;
+    }
+  }
+  return best;
+}
+
+/// Bytes of all states with `tile` entries of the axis (0: all).
+static std::int64_t bytesOf(const Plan &plan, const Spec &spec,
+                            std::int64_t tile) {
+  std::int64_t bytes = 0;
+  for (const PlanState &state : plan.states) {
+    bytes +=
+        countElements(state.axes, spec, plan.axis, tile) * elementBytes(spec);
+  }
+  return bytes;
+}
+
+/// The widest tile of whole vectors whose states (forward: half of L1) or trace
+/// (backward: L2) fit, at most 64 entries, best a divisor of the extent; 0 if
+/// the whole axis fits.
+static std::int64_t chooseTile(const Plan &plan, const Spec &spec,
+                               const TargetDescription &target,
+                               bool isBackward) {
+  constexpr std::int64_t widest = 64;
+  std::int64_t extent = extentOf(spec, plan.axis);
+  std::int64_t lanes = target.lanes * 4 / elementBytes(spec);
+  std::int64_t tokens = isBackward ? plan.interval : 1;
+  std::int64_t budget = isBackward ? target.l2Bytes : target.l1Bytes / 2;
+  auto fits = [&](std::int64_t tile) {
+    return tokens * bytesOf(plan, spec, tile) <= budget;
+  };
+  if (extent <= lanes || (extent <= widest && fits(extent))) {
+    return 0;
+  }
+  std::int64_t best = lanes;
+  for (std::int64_t tile = 2 * lanes; tile <= std::min(widest, extent);
+       tile += lanes) {
+    if (fits(tile) && (extent % tile == 0 || extent % best != 0)) {
+      best = tile;
+    }
+  }
+  return best;
+}
+
+FailureOr<Plan> recurra::makePlan(func::FuncOp function, const Spec &spec,
+                                  const TargetDescription &target,
+                                  ArrayRef<PlanState> states) {
+  Plan plan;
+  plan.states.assign(states.begin(), states.end());
+  for (const PlanState &state : states) {
+    for (const std::string &axis : state.axes) {
+      if (extentOf(spec, axis) == 0) {
+        return function.emitError()
+               << "axis '" << axis << "' of state '" << state.name
+               << "' has no size; give it one";
+      }
+    }
+  }
+  bool isFree = false;
+  bool isBackward = spec.direction == Direction::Backward;
+  plan.axis = chooseAxis(function, candidates(states, spec), isFree);
+  plan.interval = planInterval(states, spec, target);
+  plan.inner = plan.interval;
+  plan.tile = isFree ? chooseTile(plan, spec, target, isBackward) : 0;
+  plan.savedBytes = bytesOf(plan, spec, 0);
+  if (isBackward) {
+    plan.traceBytes = plan.interval * bytesOf(plan, spec, plan.tile);
+  }
+  return plan;
+}
