@@ -16,6 +16,12 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+/// These tests count compilations: no earlier run's kernels on disk.
+struct NoDisk : testing::Environment {
+  void SetUp() override { recurra_set_option("cache_dir", "", nullptr); }
+};
+const auto *const noDisk = testing::AddGlobalTestEnvironment(new NoDisk);
+
 /// A name that no kernel in this process has: names are part of the key.
 std::string freshName() {
   static int serial = 0;
