@@ -1,0 +1,57 @@
+// What the compiler asks of a target: a description that the Plan is chosen
+// from, the passes below `chunk`, and the code. One folder per target.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+
+namespace mlir {
+class ModuleOp;
+class OpPassManager;
+} // namespace mlir
+
+namespace recurra {
+
+struct Artifact;
+
+/// What a Plan may depend on.
+struct TargetDescription {
+  std::string arch;         ///< resolved, e.g. "avx512 sapphirerapids"
+  std::int64_t vectorBytes; ///< of one register
+  std::int64_t firstCache;  ///< bytes that one task can count on being fastest
+  std::int64_t secondCache; ///< bytes of the next level
+};
+
+class Target {
+public:
+  virtual ~Target() = default;
+
+  /// False, with a message, if `arch` is unknown or this host cannot run it.
+  virtual bool describe(llvm::StringRef arch, TargetDescription &description,
+                        std::string &message) const = 0;
+
+  /// Appends the passes from `chunk` to the llvm dialect.
+  virtual void lower(mlir::OpPassManager &passes,
+                     llvm::StringRef arch) const = 0;
+
+  /// Fills target, arch, code, nests and workspaces of the artifact from a
+  /// module that `lower` made. False, with a message, on failure.
+  virtual bool emit(mlir::ModuleOp module, llvm::StringRef arch,
+                    Artifact &artifact, std::string &message) const = 0;
+
+  /// The text of stage "llvm" or "asm" of a module that `lower` made.
+  virtual bool print(mlir::ModuleOp module, llvm::StringRef arch,
+                     llvm::StringRef stage, std::string &text,
+                     std::string &message) const = 0;
+};
+
+/// Null if there is no target of that name.
+const Target *findTarget(llvm::StringRef name);
+
+/// Makes the passes below `chunk` known to recurra-opt by name.
+void registerTargetPasses();
+
+} // namespace recurra
