@@ -10,6 +10,7 @@
 #include <cmath>
 #include <numbers>
 #include <random>
+#include <set>
 
 namespace recurra {
 namespace {
@@ -85,6 +86,36 @@ Array draw(const std::vector<std::int64_t> &sizes,
   return array;
 }
 
+/// The axes that some statement sums over.
+class SummedAxes {
+public:
+  explicit SummedAxes(const Recurrence &recurrence) {
+    for (const State &state : recurrence.states) {
+      visit(state.next);
+    }
+    for (const Output &output : recurrence.outputs) {
+      visit(output.value);
+    }
+  }
+  bool contains(const std::string &axis) const { return axes.contains(axis); }
+
+private:
+  std::set<const Node *> seen;
+  std::set<std::string> axes;
+
+  void visit(const NodeRef &node) {
+    if (!seen.insert(node.get()).second) {
+      return;
+    }
+    if (node->op == Op::Sum) {
+      axes.insert(node->axis);
+    }
+    for (const NodeRef &operand : node->operands) {
+      visit(operand);
+    }
+  }
+};
+
 double defaultOf(const Input &input, const Call &call) {
   Program program({input.fallback}, call.extents);
   auto values = program.makeValues<double>();
@@ -92,13 +123,20 @@ double defaultOf(const Input &input, const Call &call) {
   return values[program.slot(input.fallback)].at(0);
 }
 
-Array drawInput(const Input &input, const Call &call, Generator &generator) {
-  if (!input.fallback) {
-    return draw(shapeOf(input, call), input.axes, input.facts, generator);
-  }
-  Array array = makeArray(shapeOf(input, call));
-  for (double &value : array.values) {
-    value = defaultOf(input, call) * generator.uniform(0.5, 1.5);
+Array drawInput(const Input &input, const Call &call, const SummedAxes &summed,
+                Generator &generator) {
+  Array array = draw(shapeOf(input, call), input.axes, input.facts, generator);
+  if (input.fallback) {
+    for (double &value : array.values) {
+      value = defaultOf(input, call) * generator.uniform(0.5, 1.5);
+    }
+  } else if (input.facts.empty()) {
+    for (const std::string &axis : input.axes) {
+      if (summed.contains(axis)) {
+        normalise(array, input.axes, axis);
+        break;
+      }
+    }
   }
   return array;
 }
@@ -108,8 +146,9 @@ Array drawInput(const Input &input, const Call &call, Generator &generator) {
 void drawInputs(const Recurrence &recurrence, Call &call, unsigned seed,
                 bool withStates) {
   Generator generator(seed);
+  SummedAxes summed(recurrence);
   for (const Input &input : recurrence.inputs) {
-    call.inputs[input.name] = drawInput(input, call, generator);
+    call.inputs[input.name] = drawInput(input, call, summed, generator);
   }
   for (const State &state : recurrence.states) {
     if (withStates) {

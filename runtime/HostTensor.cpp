@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/HostTensor.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -27,40 +28,40 @@ float fromBfloat16(std::uint16_t bits) {
 }
 
 template <typename T>
-void put(char *memory, std::size_t index, T value) {
-  std::memcpy(memory + index * sizeof(T), &value, sizeof(T));
+void put(char *memory, T value) {
+  std::memcpy(memory, &value, sizeof(T));
 }
 
 template <typename T>
-T get(const char *memory, std::size_t index) {
+T get(const char *memory) {
   T value;
-  std::memcpy(&value, memory + index * sizeof(T), sizeof(T));
+  std::memcpy(&value, memory, sizeof(T));
   return value;
 }
 
-void encode(char *memory, std::size_t index, DType dtype, double value) {
+void encode(char *memory, DType dtype, double value) {
   switch (dtype) {
   case DType::F64:
-    return put(memory, index, value);
+    return put(memory, value);
   case DType::F32:
-    return put(memory, index, static_cast<float>(value));
+    return put(memory, static_cast<float>(value));
   case DType::F16:
-    return put(memory, index, static_cast<_Float16>(value));
+    return put(memory, static_cast<_Float16>(value));
   case DType::BF16:
-    return put(memory, index, toBfloat16(static_cast<float>(value)));
+    return put(memory, toBfloat16(static_cast<float>(value)));
   }
 }
 
-double decode(const char *memory, std::size_t index, DType dtype) {
+double decode(const char *memory, DType dtype) {
   switch (dtype) {
   case DType::F64:
-    return get<double>(memory, index);
+    return get<double>(memory);
   case DType::F32:
-    return get<float>(memory, index);
+    return get<float>(memory);
   case DType::F16:
-    return static_cast<double>(get<_Float16>(memory, index));
+    return static_cast<double>(get<_Float16>(memory));
   case DType::BF16:
-    return fromBfloat16(get<std::uint16_t>(memory, index));
+    return fromBfloat16(get<std::uint16_t>(memory));
   }
   return 0;
 }
@@ -75,37 +76,61 @@ std::size_t elements(const std::vector<std::int64_t> &sizes) {
 
 } // namespace
 
-HostTensor::HostTensor(DType dtype, std::vector<std::int64_t> sizes)
+HostTensor::HostTensor(DType dtype, std::vector<std::int64_t> sizes,
+                       std::int64_t gap)
     : dtype(dtype), sizes(std::move(sizes)),
-      memory(elements(this->sizes) * sizeInBytes(dtype) + 2 * guard, '\xff') {}
+      line(this->sizes.empty() ? 1
+                               : std::max<std::int64_t>(this->sizes.back(), 1)),
+      gap(gap) {
+  std::size_t lines = elements(this->sizes) / line;
+  memory.assign(lines * (line + gap) * sizeInBytes(dtype) + 2 * guard, '\xff');
+}
 
-HostTensor::HostTensor(DType dtype, const Array &array)
-    : HostTensor(dtype, array.sizes) {
+HostTensor::HostTensor(DType dtype, const Array &array, std::int64_t gap)
+    : HostTensor(dtype, array.sizes, gap) {
   for (std::size_t i = 0; i < array.values.size(); ++i) {
-    encode(memory.data() + guard, i, dtype, array.values[i]);
+    encode(memory.data() + offset(i), dtype, array.values[i]);
   }
+}
+
+std::size_t HostTensor::offset(std::size_t index) const {
+  return guard + (index + index / line * gap) * sizeInBytes(dtype);
 }
 
 Array HostTensor::toArray() const {
   Array array{sizes, std::vector<double>(elements(sizes))};
   for (std::size_t i = 0; i < array.values.size(); ++i) {
-    array.values[i] = decode(memory.data() + guard, i, dtype);
+    array.values[i] = decode(memory.data() + offset(i), dtype);
   }
   return array;
 }
 
 TensorView HostTensor::view() {
-  return TensorView::dense(memory.data() + guard, dtype, sizes);
+  TensorView view = TensorView::dense(memory.data() + guard, dtype, sizes);
+  std::int64_t stride = 1;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    view.strides[i] = stride;
+    stride *= i + 1 == sizes.size() ? line + gap : sizes[i];
+  }
+  return view;
 }
 
 std::string HostTensor::bytes() const {
-  return memory.substr(guard, memory.size() - 2 * guard);
+  std::string result;
+  std::size_t lineBytes = line * sizeInBytes(dtype);
+  for (std::size_t i = 0; i < elements(sizes); i += line) {
+    result += memory.substr(offset(i), lineBytes);
+  }
+  return result;
 }
 
 bool HostTensor::guardsIntact() const {
-  std::string untouched(guard, '\xff');
-  return memory.compare(0, guard, untouched) == 0 &&
-         memory.compare(memory.size() - guard, guard, untouched) == 0;
+  std::string rest = memory;
+  std::size_t lineBytes = line * sizeInBytes(dtype);
+  for (std::size_t i = 0; i < elements(sizes); i += line) {
+    std::fill_n(rest.begin() + offset(i), lineBytes, '\xff');
+  }
+  return rest.find_first_not_of('\xff') == std::string::npos;
 }
 
 Array rounded(const Array &array, DType dtype) {

@@ -3,6 +3,8 @@
 #include "runtime/ThreadHost.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -27,10 +29,20 @@ void parallelFor(void *context, std::int64_t count,
   }
 }
 
+/// What a kernel reads before it writes shows as NaN.
+void *allocateNan(void *, std::int64_t bytes) {
+  std::size_t size = (static_cast<std::size_t>(bytes) + 63) / 64 * 64;
+  void *memory = std::aligned_alloc(64, size);
+  return memory ? std::memset(memory, 0xff, size) : nullptr;
+}
+
+void release(void *, void *memory) { std::free(memory); }
+
 } // namespace
 
 recurra_host ThreadHost::host() {
-  return {&threads, nullptr, nullptr, parallelFor};
+  return {&threads, poison ? allocateNan : nullptr, poison ? release : nullptr,
+          parallelFor};
 }
 
 } // namespace recurra

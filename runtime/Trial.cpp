@@ -71,9 +71,11 @@ void launchDirection(const Trial &trial, Direction direction, Tensors &tensors,
     DType dtype = *parseDType(argument["dtype"].get<std::string>());
     const Array *source = sourceOf(kind, name, trial.call, trial.cotangents);
     HostTensor fresh =
-        source ? HostTensor(dtype, *source)
-               : HostTensor(dtype, resolve(argument["shape"], trial.call,
-                                           description["checkpoint_interval"]));
+        source ? HostTensor(dtype, *source, trial.gap)
+               : HostTensor(dtype,
+                            resolve(argument["shape"], trial.call,
+                                    description["checkpoint_interval"]),
+                            trial.gap);
     auto entry = tensors.try_emplace(kind + ' ' + name, std::move(fresh));
     views.push_back(entry.first->second.view());
   }

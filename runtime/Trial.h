@@ -18,6 +18,7 @@ struct Trial {
   DType dtype = DType::F32;
   std::map<std::string, DType> dtypes;
   std::string arch = "native";
+  std::int64_t gap = 0; ///< elements of NaN between the lines of every tensor
   /// Cotangents of outputs and final states; those absent have none. Empty:
   /// forward only.
   Values cotangents;

@@ -109,6 +109,18 @@ TEST(HostTensor, NoticesStoresOutsideItsElements) {
   EXPECT_FALSE(other.guardsIntact());
 }
 
+TEST(HostTensor, LeavesGapsBetweenLines) {
+  Array array{{2, 3}, {1, 2, 3, 4, 5, 6}};
+  HostTensor tensor(DType::BF16, array, 5);
+  TensorView view = tensor.view();
+  EXPECT_EQ(view.strides, (std::vector<std::int64_t>{8, 1}));
+  EXPECT_EQ(tensor.toArray().values, array.values);
+  EXPECT_EQ(tensor.bytes(), HostTensor(DType::BF16, array).bytes());
+  EXPECT_TRUE(tensor.guardsIntact());
+  static_cast<std::uint16_t *>(view.data)[3] = 0; // behind the first line
+  EXPECT_FALSE(tensor.guardsIntact());
+}
+
 TEST(HostTensor, StartsAsNan) {
   for (DType dtype : {DType::F32, DType::F64, DType::F16, DType::BF16}) {
     for (double value : HostTensor(dtype, {2, 3}).toArray().values) {

@@ -86,7 +86,8 @@ Trial runningTrial(const Recurrence &recurrence) {
 TEST(Trial, KernelsMeetTheOracle) {
   Recurrence recurrence = runningSum();
   Trial trial = runningTrial(recurrence);
-  ThreadHost threads(3);
+  trial.gap = 3;
+  ThreadHost threads(3, true);
   recurra_host host = threads.host();
   TrialResult oracle = runOracle(trial);
   for (const recurra_host *lent :
