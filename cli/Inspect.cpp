@@ -1,0 +1,65 @@
+// recurra inspect: a recurrence at one stage of the compiler.
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/Session.h"
+#include "cli/Sizes.h"
+#include "runtime/Kernel.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace recurra::cli {
+namespace {
+
+struct InspectOptions {
+  std::string name, stage, direction;
+  SpecOptions spec;
+};
+
+void inspect(const Session &session, const InspectOptions &options) {
+  Recurrence recurrence = session.find(options.name);
+  bool backward = options.direction == "backward" ||
+                  (options.direction.empty() && options.stage == "backward");
+  Spec spec = options.spec.spec(recurrence, backward ? Direction::Backward
+                                                     : Direction::Forward);
+  std::string text = inspectKernel(recurrence, spec, options.stage);
+  if (text.empty() || text.back() != '\n') {
+    text += '\n';
+  }
+  session.answer({{"name", recurrence.name},
+                  {"stage", options.stage},
+                  {"direction", backward ? "backward" : "forward"},
+                  {"text", text}},
+                 text);
+}
+
+} // namespace
+
+void addInspect(CLI::App &app, Session &session) {
+  CLI::App *command =
+      app.add_subcommand("inspect", "what a recurrence was lowered to");
+  auto options = std::make_shared<InspectOptions>();
+  command->add_option("NAME", options->name, "as `recurra list` shows it")
+      ->required();
+  command
+      ->add_option("--stage", options->stage,
+                   "rec: one token's step, as imported\n"
+                   "linear: after the change of variables, with the verdict\n"
+                   "backward: the derived recurrence in reverse time\n"
+                   "chunk: the parallel algorithm on tiles\n"
+                   "llvm: LLVM IR\n"
+                   "asm: the host's assembly")
+      ->required()
+      ->check(
+          CLI::IsMember({"rec", "linear", "backward", "chunk", "llvm", "asm"}));
+  command
+      ->add_option("--direction", options->direction,
+                   "of chunk, llvm and asm: forward (the default) or backward")
+      ->check(CLI::IsMember({"forward", "backward"}));
+  options->spec.add(*command);
+  command->footer("  recurra inspect palimpsa --stage linear\n"
+                  "  recurra inspect palimpsa --stage asm --size K=16 V=32 "
+                  "--arch avx2");
+  command->callback([&session, options] { inspect(session, *options); });
+}
+
+} // namespace recurra::cli

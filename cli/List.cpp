@@ -1,0 +1,72 @@
+// recurra list: what there is, and what each direction runs.
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/Algorithm.h"
+#include "cli/Session.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace recurra::cli {
+namespace {
+
+template <typename Things>
+std::vector<std::string> namesOf(const Things &things) {
+  std::vector<std::string> names;
+  for (const auto &thing : things) {
+    names.push_back(thing.name);
+  }
+  return names;
+}
+
+Json describe(const Recurrence &recurrence) {
+  Algorithm algorithm = algorithmOf(recurrence);
+  return {{"name", recurrence.name},
+          {"class", algorithm.structuralClass},
+          {"form", algorithm.form},
+          {"runs",
+           {{"forward", algorithm.forward}, {"backward", algorithm.backward}}},
+          {"states", namesOf(recurrence.states)},
+          {"inputs", namesOf(recurrence.inputs)},
+          {"outputs", namesOf(recurrence.outputs)}};
+}
+
+std::string joined(const Json &names) {
+  return fmt::format("{}",
+                     fmt::join(names.get<std::vector<std::string>>(), " "));
+}
+
+void list(const Session &session) {
+  Json all = Json::array();
+  std::string text =
+      fmt::format("{:22}{:6}{:8}{:14}{:12}{}\n", "name", "class", "form",
+                  "runs fwd/bwd", "states", "inputs -> outputs");
+  for (const Recurrence &recurrence : session.definitions()) {
+    Json row = describe(recurrence);
+    text += fmt::format(
+        "{:22}{:6}{:8}{:14}{:12}{} -> {}\n", recurrence.name,
+        row["class"].get<std::string>(), row["form"].get<std::string>(),
+        row["runs"]["forward"].get<std::string>() + "/" +
+            row["runs"]["backward"].get<std::string>(),
+        joined(row["states"]), joined(row["inputs"]), joined(row["outputs"]));
+    all.push_back(std::move(row));
+  }
+  session.answer(all, text);
+}
+
+} // namespace
+
+void addList(CLI::App &app, Session &session) {
+  CLI::App *command =
+      app.add_subcommand("list", "the recurrences of the catalogue, and yours");
+  command->footer(
+      "class: the structural class, from what the states' updates allow:\n"
+      "  1 decay by a scalar or along one axis (1b: states without a matrix),\n"
+      "  2 decay plus low rank (delta rules), 3 decay by element or a readout\n"
+      "  that is not linear, 4 anything else.\n"
+      "form: the parallel algorithm that the class allows.\n"
+      "runs: the one that this version runs, forward and backward.");
+  command->callback([&session] { list(session); });
+}
+
+} // namespace recurra::cli
