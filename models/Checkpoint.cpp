@@ -3,20 +3,19 @@
 #include "models/Checkpoint.h"
 
 #include "dsl/Error.h"
+#include "models/Folder.h"
 
 #include <torch/torch.h>
 
 #include <cinttypes>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <unistd.h>
 
 namespace recurra {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char *kModelFile = "model.safetensors";
 constexpr const char *kTrainingFile = "training.safetensors";
@@ -54,30 +53,16 @@ void writeTensors(const std::string &path, const NamedTensors &tensors,
   writeSafetensors(path, raw, metadata);
 }
 
-/// Makes renames inside a folder last.
-void syncFolder(const fs::path &folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
-  if (descriptor >= 0) {
-    ::fsync(descriptor);
-    ::close(descriptor);
-  }
-}
-
 /// Step number to folder, of the finished checkpoints.
-std::map<int64_t, fs::path> listCheckpoints(const std::string &output) {
-  std::map<int64_t, fs::path> found;
-  if (!fs::is_directory(output)) {
-    return found;
-  }
-  for (const fs::directory_entry &entry : fs::directory_iterator(output)) {
-    const std::string name = entry.path().filename();
-    const bool named =
-        name.rfind(kPrefix, 0) == 0 &&
-        name.find_first_not_of("0123456789", std::strlen(kPrefix)) ==
-            std::string::npos &&
-        name.size() > std::strlen(kPrefix);
-    if (named && fs::exists(entry.path() / kTrainingFile)) {
-      found[std::stoll(name.substr(std::strlen(kPrefix)))] = entry.path();
+std::map<int64_t, std::string> listCheckpoints(const std::string &output) {
+  const size_t prefix = std::strlen(kPrefix);
+  std::map<int64_t, std::string> found;
+  for (const std::string &name : listFolder(output)) {
+    const bool numbered =
+        name.size() > prefix && name.compare(0, prefix, kPrefix) == 0 &&
+        name.find_first_not_of("0123456789", prefix) == std::string::npos;
+    if (numbered) {
+      found[std::stoll(name.substr(prefix))] = output + "/" + name;
     }
   }
   return found;
@@ -108,32 +93,32 @@ void saveCheckpoint(const std::string &output, const TrainingState &state,
                     int64_t keep) {
   char name[32];
   std::snprintf(name, sizeof name, "%s%06" PRId64, kPrefix, state.step);
-  const fs::path target = fs::path(output) / name;
-  const fs::path temporary = fs::path(output) / (std::string(name) + ".tmp");
-  fs::remove_all(temporary);
-  fs::create_directories(temporary);
-  writeTensors(temporary / kModelFile, state.parameters, {{"format", "pt"}});
-  writeTensors(temporary / kTrainingFile, state.optimiser,
+  const std::string target = output + "/" + name;
+  const std::string temporary = target + ".tmp";
+  removeFolder(temporary);
+  makeFolders(temporary);
+  writeTensors(temporary + "/" + kModelFile, state.parameters,
+               {{"format", "pt"}});
+  writeTensors(temporary + "/" + kTrainingFile, state.optimiser,
                {{"step", std::to_string(state.step)},
                 {"seconds", std::to_string(state.seconds)},
                 {"config", nlohmann::json(state.config).dump()}});
   syncFolder(temporary);
-  fs::remove_all(target);
-  fs::rename(temporary, target);
+  removeFolder(target);
+  renamePath(temporary, target);
   syncFolder(output);
-  std::map<int64_t, fs::path> all = listCheckpoints(output);
-  while (int64_t(all.size()) > keep) {
-    fs::remove_all(all.begin()->second);
-    all.erase(all.begin());
+  std::map<int64_t, std::string> all = listCheckpoints(output);
+  for (; int64_t(all.size()) > keep; all.erase(all.begin())) {
+    removeFolder(all.begin()->second);
   }
 }
 
 std::optional<std::string> newestCheckpoint(const std::string &output) {
-  const std::map<int64_t, fs::path> all = listCheckpoints(output);
+  const std::map<int64_t, std::string> all = listCheckpoints(output);
   if (all.empty()) {
     return std::nullopt;
   }
-  return all.rbegin()->second.string();
+  return all.rbegin()->second;
 }
 
 void loadTensors(const SafetensorsFile &file, const NamedTensors &tensors) {

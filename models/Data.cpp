@@ -3,14 +3,10 @@
 #include "models/Data.h"
 
 #include "dsl/Error.h"
+#include "models/Folder.h"
 #include "models/Recall.h"
 
 #include <torch/torch.h>
-
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
 namespace recurra {
 namespace {
@@ -94,13 +90,7 @@ public:
 
 private:
   void read(const std::string &path) {
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream content;
-    if (!in || !(content << in.rdbuf())) {
-      throw UserError("'data.path': cannot read " + path + ": " +
-                      std::strerror(errno));
-    }
-    const std::string text = std::move(content).str();
+    const std::string text = readFile(path);
     bool seen[256] = {};
     for (unsigned char c : text) {
       seen[c] = true;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/Lm.h"
 
+#include "models/Functions.h"
+
 #include <ATen/CPUGeneratorImpl.h>
 #include <torch/torch.h>
 

@@ -3,10 +3,10 @@
 #include "models/Metrics.h"
 
 #include "dsl/Error.h"
+#include "models/Folder.h"
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 namespace recurra {
@@ -27,7 +27,7 @@ void cutBack(const std::string &path, int64_t keepSteps) {
   }
   const std::string temporary = path + ".tmp";
   std::ofstream(temporary, std::ios::trunc) << kept;
-  std::filesystem::rename(temporary, path);
+  renamePath(temporary, path);
 }
 
 } // namespace

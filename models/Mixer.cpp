@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/Mixer.h"
 
+#include "models/Functions.h"
 #include "ops/Ops.h"
 
 #include <torch/torch.h>
@@ -9,23 +10,6 @@
 namespace recurra {
 
 using at::Tensor;
-
-Tensor rmsNorm(const Tensor &x, const Tensor &weight, double eps) {
-  const Tensor meanSquare = x.square().mean(-1, /*keepdim=*/true);
-  return x * at::rsqrt(meanSquare + eps) * weight;
-}
-
-Tensor shortConvolution(const Tensor &x_BTC, const Tensor &weight) {
-  // Shifted products beat at::conv1d with groups on a CPU.
-  const int64_t size = weight.size(2), length = x_BTC.size(1);
-  const Tensor padded = at::constant_pad_nd(x_BTC, {0, 0, size - 1, 0});
-  const std::vector<Tensor> taps = weight.squeeze(1).unbind(1);
-  Tensor y = x_BTC * taps[size - 1];
-  for (int64_t j = 0; j + 1 < size; ++j) {
-    y = at::addcmul(y, padded.narrow(1, j, length), taps[j]);
-  }
-  return y;
-}
 
 WeightModule::WeightModule(at::IntArrayRef shape,
                            const at::TensorOptions &options)
@@ -88,11 +72,8 @@ Tensor PalimpsaMixer::mix(const Projected &columns) const {
   if (config.mixer == "convolution") {
     return skipped;
   }
-  // x rsqrt(sum x^2 + eps) has a bounded gradient on a row of zeros, unlike
-  // x / max(|x|, eps).
   const Tensor qk = parts[0].unflatten(-1, {2 * heads, config.keySize});
-  const Tensor unit =
-      qk * at::rsqrt(qk.square().sum(-1, /*keepdim=*/true) + 1e-12);
+  const Tensor unit = normalise(qk, /*scale=*/1, /*eps=*/1e-12);
   const Tensor q_BTHK = unit.narrow(2, 0, heads);
   const Tensor k_BTHK = unit.narrow(2, heads, heads);
 

@@ -16,13 +16,6 @@ namespace recurra {
 // Tensors are named by their shape: B batch, T token, C width, H head, K key
 // size, V value size; N stands for B T.
 
-/// x / sqrt(mean x^2 + eps) * weight over the last axis.
-at::Tensor rmsNorm(const at::Tensor &x, const at::Tensor &weight, double eps);
-
-/// y[:, t, c] = sum_j weight[c, 0, j] x[:, t - (size - 1) + j, c], with zeros
-/// in front. x [B, T, C], weight [C, 1, size].
-at::Tensor shortConvolution(const at::Tensor &x_BTC, const at::Tensor &weight);
-
 /// A module of one trained tensor called "weight": a bias-free linear map, a
 /// convolution, a norm or an embedding, to be initialised by its name.
 struct WeightModule : torch::nn::Module {

@@ -3,15 +3,15 @@
 #include "models/Safetensors.h"
 
 #include "dsl/Error.h"
+#include "models/Folder.h"
 
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <unistd.h>
+#include <utility>
 
 static_assert(std::endian::native == std::endian::little,
               "safetensors data is little-endian");
@@ -73,15 +73,6 @@ uint64_t elementBytes(const std::string &dtype) {
   return found == sizes.end() ? 0 : found->second;
 }
 
-std::string readBytes(const std::string &path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream content;
-  if (!in || !(content << in.rdbuf())) {
-    throw UserError("cannot read " + path + ": " + std::strerror(errno));
-  }
-  return std::move(content).str();
-}
-
 } // namespace
 
 void writeSafetensors(const std::string &path,
@@ -110,7 +101,7 @@ void writeSafetensors(const std::string &path,
 }
 
 SafetensorsFile::SafetensorsFile(const std::string &path)
-    : filePath(path), bytes(readBytes(path)) {
+    : filePath(path), bytes(readFile(path)) {
   uint64_t length = 0;
   std::string_view rest = bytes;
   if (rest.size() >= sizeof length) {

@@ -5,6 +5,7 @@
 #include "dsl/Error.h"
 #include "models/Checkpoint.h"
 #include "models/Data.h"
+#include "models/Folder.h"
 #include "models/Lm.h"
 #include "models/Metrics.h"
 #include "models/Optimiser.h"
@@ -16,7 +17,6 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -24,7 +24,6 @@
 namespace recurra {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
@@ -132,7 +131,7 @@ Trainer::Trainer(TrainConfig given, const TrainOptions &options)
   } else {
     startAnew(options.overwrite);
   }
-  std::ofstream(fs::path(output) / "config.toml") << toToml(config);
+  std::ofstream(output + "/config.toml") << toToml(config);
   firstStep = lastLoggedStep = state.step;
   started = lastLogged = Clock::now();
 }
@@ -151,14 +150,14 @@ void Trainer::resume() {
 
 void Trainer::startAnew(bool overwrite) {
   const std::string path = output + "/metrics.jsonl";
-  if (!overwrite && (fs::exists(path) || newestCheckpoint(output))) {
+  if (!overwrite && (pathExists(path) || newestCheckpoint(output))) {
     throw UserError(output + " already holds a run; continue it with --resume, "
                              "replace it with --overwrite, or choose another "
                              "folder with --output");
   }
-  fs::create_directories(output);
+  makeFolders(output);
   while (const auto old = newestCheckpoint(output)) {
-    fs::remove_all(*old);
+    removeFolder(*old);
   }
   metrics = std::make_unique<MetricsLog>(path);
   int64_t count = 0;
