@@ -169,12 +169,11 @@ FailureOr<Plan> recurra::makePlan(func::FuncOp function, const Spec &spec,
       }
     }
   }
-  bool isFree = false;
   bool isBackward = spec.direction == Direction::Backward;
-  plan.axis = chooseAxis(function, candidates(states, spec), isFree);
+  plan.axis = chooseAxis(function, candidates(states, spec), plan.isFree);
   plan.interval = planInterval(states, spec, target);
   plan.inner = plan.interval;
-  plan.tile = isFree ? chooseTile(plan, spec, target, isBackward) : 0;
+  plan.tile = plan.isFree ? chooseTile(plan, spec, target, isBackward) : 0;
   plan.savedBytes = bytesOf(plan, spec, 0);
   if (isBackward) {
     plan.traceBytes = plan.interval * bytesOf(plan, spec, plan.tile);

@@ -29,6 +29,7 @@ struct PlanState {
 struct Plan {
   std::string form = "walk";
   std::string axis;          ///< along the lanes; empty if no value has axes
+  bool isFree = false;       ///< the axis may be cut into tiles
   std::int64_t tile = 0;     ///< entries per task, 0 for all
   std::int64_t interval = 0; ///< tokens between saved states
   std::int64_t inner = 0;    ///< tokens recomputed at once, divides interval

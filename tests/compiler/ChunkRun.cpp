@@ -1,0 +1,215 @@
+// From a recurrence to evaluated chunk functions.
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compiler/ChunkRun.h"
+
+#include "compiler/Import.h"
+#include "compiler/Pipeline.h"
+#include "compiler/chunk/Chunk.h"
+#include "compiler/passes/Passes.h"
+#include "compiler/passes/RecToChunk.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "tests/compiler/ChunkEvaluate.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace recurra;
+
+static DialectRegistry makeRegistry() {
+  DialectRegistry registry;
+  registerDialects(registry);
+  registry.insert<chunk::ChunkDialect>();
+  return registry;
+}
+
+ChunkRun::ChunkRun(const Recurrence &recurrence, const Call &call,
+                   std::function<void(Plan &)> adjust)
+    : recurrence(recurrence), call(call), adjust(std::move(adjust)),
+      context(makeRegistry(), MLIRContext::Threading::DISABLED) {
+  context.loadAllAvailableDialects();
+  for (const Output &output : recurrence.outputs) {
+    outputs.push_back(output.name);
+  }
+  for (const State &state : recurrence.states) {
+    finalStates.push_back(state.name);
+  }
+  for (const Input &input : recurrence.inputs) {
+    gradients.push_back(input.name);
+  }
+  for (auto &[name, array] : call.initialStates) {
+    gradients.push_back(name);
+  }
+}
+
+OwningOpRef<ModuleOp> ChunkRun::lower(Direction direction) {
+  Spec spec;
+  spec.direction = direction;
+  spec.extents = call.extents;
+  spec.group = call.group;
+  spec.packed = !call.offsets.empty();
+  spec.saveCheckpoints = true;
+  spec.outputs = outputs;
+  spec.finalStates = finalStates;
+  for (const Input &input : recurrence.inputs) {
+    spec.dtypes[input.name] = DType::F64;
+  }
+  for (const Output &output : recurrence.outputs) {
+    spec.dtypes[output.name] = DType::F64;
+  }
+  for (auto &[name, array] : call.initialStates) {
+    spec.initialStates.push_back(name);
+  }
+  if (direction == Direction::Backward) {
+    spec.gradients = gradients;
+  }
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+      error += diagnostic.str() + "\n";
+    }
+    return success();
+  });
+  auto module = importRecurrence(context, recurrence, spec, error);
+  if (!module) {
+    return {};
+  }
+  PassManager passes(&context);
+  passes.addNestedPass<func::FuncOp>(createCanonicalizerPass());
+  passes.addNestedPass<func::FuncOp>(createCSEPass());
+  if (linearise) {
+    passes.addNestedPass<func::FuncOp>(createLinearise());
+  }
+  if (direction == Direction::Backward) {
+    passes.addNestedPass<func::FuncOp>(createDeriveBackward());
+  }
+  passes.addNestedPass<func::FuncOp>(createCanonicalizerPass());
+  passes.addNestedPass<func::FuncOp>(createCSEPass());
+  if (failed(passes.run(*module))) {
+    return {};
+  }
+  std::vector<PlanState> states;
+  for (const State &state : recurrence.states) {
+    PlanState &saved = states.emplace_back();
+    saved.name = state.name;
+    for (const std::string &axis : state.axes) {
+      saved.axes.push_back(axisInIr(recurrence, axis));
+    }
+  }
+  auto function = *module->getOps<func::FuncOp>().begin();
+  auto choice = makePlan(function, spec, TargetDescription(), states);
+  if (failed(choice)) {
+    return {};
+  }
+  if (adjust) {
+    adjust(*choice);
+  }
+  plan = toText(*choice);
+  auto lowered = lowerToChunk(function, spec, *choice);
+  if (failed(lowered)) {
+    return {};
+  }
+  text.clear();
+  llvm::raw_string_ostream(text) << *module;
+  return succeeded(verify(*module)) ? std::move(module)
+                                    : OwningOpRef<ModuleOp>();
+}
+
+bool ChunkRun::evaluate(ModuleOp module, const Values &cotangents,
+                        Values &values, Gradients &gradientsOut) {
+  auto function = *module.getOps<func::FuncOp>().begin();
+  ChunkSizes sizes{call.batch, call.tokens, call.heads, call.offsets};
+  std::vector<Argument> arguments = describeArguments(function);
+  std::vector<Array> arrays;
+  auto slot = [&](const Argument &argument) -> const Array * {
+    auto find = [&](const Arrays &from) {
+      auto found = from.find(argument.name);
+      return found == from.end() ? nullptr : &found->second;
+    };
+    switch (argument.kind) {
+    case Argument::Input:
+      return find(call.inputs);
+    case Argument::InitialState:
+      return find(call.initialStates);
+    case Argument::OutputCotangent:
+      return find(cotangents.outputs);
+    case Argument::FinalStateCotangent:
+      return find(cotangents.finalStates);
+    case Argument::Checkpoint:
+      return find(checkpoints);
+    default:
+      return nullptr;
+    }
+  };
+  for (auto [i, argument] : llvm::enumerate(arguments)) {
+    const Array *given = slot(argument);
+    Array empty;
+    empty.values.assign(countElements(function, i, sizes),
+                        std::numeric_limits<double>::quiet_NaN());
+    arrays.push_back(given ? *given : empty);
+  }
+  error = evaluateChunk(function, sizes, arrays, seed);
+  for (auto [argument, array] : llvm::zip(arguments, arrays)) {
+    if (argument.kind == Argument::Output) {
+      values.outputs[argument.name] = array;
+    } else if (argument.kind == Argument::FinalState) {
+      values.finalStates[argument.name] = array;
+    } else if (argument.kind == Argument::Checkpoint) {
+      checkpoints[argument.name] = array;
+    } else if (argument.kind == Argument::InputGradient) {
+      gradientsOut.inputs[argument.name] = array;
+    } else if (argument.kind == Argument::InitialStateGradient) {
+      gradientsOut.initialStates[argument.name] = array;
+    }
+  }
+  return error.empty();
+}
+
+Values ChunkRun::forward() {
+  Values values;
+  Gradients none;
+  checkpoints.clear();
+  if (auto module = lower(Direction::Forward)) {
+    evaluate(*module, {}, values, none);
+  }
+  return values;
+}
+
+Gradients ChunkRun::backward(const Values &cotangents) {
+  Gradients result;
+  Values none;
+  forward();
+  if (!error.empty()) {
+    return result;
+  }
+  if (auto module = lower(Direction::Backward)) {
+    evaluate(*module, cotangents, none, result);
+  }
+  return result;
+}
+
+double recurra::distance(const Arrays &left, const Arrays &right,
+                         std::string &where) {
+  double worst = 0;
+  for (auto &[name, array] : right) {
+    auto found = left.find(name);
+    bool fits = found != left.end() &&
+                found->second.values.size() == array.values.size();
+    if (!fits) {
+      where = name + " is missing";
+      return std::numeric_limits<double>::infinity();
+    }
+    for (size_t i = 0; i < array.values.size(); ++i) {
+      double x = found->second.values[i], y = array.values[i];
+      double error = std::fabs(x - y) / std::max(1.0, std::fabs(y));
+      if (!(error <= worst) && !(x == y)) {
+        where = name + "[" + std::to_string(i) + "]: " + std::to_string(x) +
+                " for " + std::to_string(y);
+        worst =
+            std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+      }
+    }
+  }
+  return worst;
+}
