@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "compiler/passes/Plan.h"
 #include "llvm/ADT/StringRef.h"
 
-#include <cstdint>
 #include <string>
 
 namespace mlir {
@@ -17,19 +17,12 @@ namespace recurra {
 
 struct Artifact;
 
-/// What a Plan may depend on.
-struct TargetDescription {
-  std::string arch;         ///< resolved, e.g. "avx512 sapphirerapids"
-  std::int64_t vectorBytes; ///< of one register
-  std::int64_t firstCache;  ///< bytes that one task can count on being fastest
-  std::int64_t secondCache; ///< bytes of the next level
-};
-
 class Target {
 public:
   virtual ~Target() = default;
 
-  /// False, with a message, if `arch` is unknown or this host cannot run it.
+  /// What a Plan is chosen from. False, with a message, if `arch` is unknown
+  /// or, for "native", this host lacks what generated code needs.
   virtual bool describe(llvm::StringRef arch, TargetDescription &description,
                         std::string &message) const = 0;
 
@@ -37,8 +30,8 @@ public:
   virtual void lower(mlir::OpPassManager &passes,
                      llvm::StringRef arch) const = 0;
 
-  /// Fills target, arch, code, nests and workspaces of the artifact from a
-  /// module that `lower` made. False, with a message, on failure.
+  /// Fills target, arch, code and nests of the artifact from a module that
+  /// `lower` made. False, with a message, on failure.
   virtual bool emit(mlir::ModuleOp module, llvm::StringRef arch,
                     Artifact &artifact, std::string &message) const = 0;
 

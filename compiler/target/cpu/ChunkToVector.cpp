@@ -17,24 +17,14 @@ using namespace recurra::cpu;
 
 namespace {
 
-/// The run-time dimensions of a buffer; T has two, the row and the token.
-SmallVector<std::string> shapeOf(chunk::BufferType type, Operation *op) {
-  SmallVector<std::string> shape;
+/// How many strides a buffer has at run time: T has two, of the row and of the
+/// token; a slot of many tokens has one.
+int64_t countStrides(chunk::BufferType type) {
+  int64_t count = type.getRank();
   for (auto [name, per] : llvm::zip(type.getNames(), type.getPers())) {
-    StringRef axis = name.getValue();
-    if (axis == "T" && per == 1) {
-      shape.append({"B", "T"});
-    } else if (axis == "T") {
-      shape.push_back("S");
-    } else if (axis == "N") {
-      shape.push_back("N");
-    } else if (axis == "H") {
-      shape.push_back(per == 1 ? "H" : "Hg");
-    } else {
-      shape.push_back(std::to_string(ceilDiv(chunk::getExtent(op, axis), per)));
-    }
+    count += name == "T" && per == 1 ? 1 : 0;
   }
-  return shape;
+  return count;
 }
 
 /// The factors of a forall's task count.
@@ -76,15 +66,13 @@ public:
         lanes(vectorBytes / (element.isF64() ? 8 : 4)), order(function, lanes) {
   }
 
-  LogicalResult emit(SmallVector<Attribute> &workspaces) {
+  LogicalResult emit() {
     OpBuilder builder(function);
     int64_t number = 0;
     for (Operation &op : function.getBody().front()) {
-      if (auto alloc = dyn_cast<chunk::AllocOp>(op)) {
-        workspaces.push_back(describe(alloc));
-      } else if (auto forall = dyn_cast<chunk::ForallOp>(op)) {
+      if (auto forall = dyn_cast<chunk::ForallOp>(op)) {
         emitNestFunction(builder, forall, number++);
-      } else if (!isa<func::ReturnOp>(op)) {
+      } else if (!isa<chunk::AllocOp, func::ReturnOp>(op)) {
         return op.emitOpError("has no lowering at the top level of a kernel");
       }
     }
@@ -92,23 +80,12 @@ public:
   }
 
 private:
-  Attribute describe(chunk::AllocOp alloc) {
-    auto type = alloc.getBuffer().getType();
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    stream << type.getElement();
-    for (const std::string &size : shapeOf(type, alloc)) {
-      stream << ' ' << size;
-    }
-    return StringAttr::get(function.getContext(), text);
-  }
-
   func::FuncOp makeFunction(OpBuilder &b, Location loc, int64_t number) {
     auto pointer = LLVM::LLVMPointerType::get(b.getContext());
     Type i64 = b.getI64Type();
     auto type = b.getFunctionType({pointer, pointer, i64, i64, pointer}, {});
     std::string name =
-        (function.getName() + "_" + std::to_string(number)).str();
+        (function.getName() + "_nest" + std::to_string(number)).str();
     auto made = func::FuncOp::create(b, loc, name, type);
     made.setArgAttr(4, "llvm.noalias", b.getUnitAttr());
     return made;
@@ -169,7 +146,7 @@ private:
       buffer.data = loadField(f, buffers, pointer, offset);
       auto type = cast<chunk::BufferType>(value.getType());
       offset += offsetof(KernelBuffer, strides);
-      for (size_t i = 0, e = shapeOf(type, forall).size(); i < e; ++i) {
+      for (int64_t i = 0, e = countStrides(type); i < e; ++i) {
         buffer.strides.push_back(loadField(f, buffers, f.b.getI64Type(),
                                            offset + i * sizeof(int64_t)));
       }
@@ -239,7 +216,6 @@ struct ChunkToVectorPass
                 math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
   }
   void runOnOperation() override {
-    SmallVector<Attribute> workspaces;
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       bool isKernel = llvm::any_of(function.getArgumentTypes(), [](Type type) {
@@ -249,13 +225,11 @@ struct ChunkToVectorPass
         continue;
       }
       FunctionEmitter emitter(function, vectorBytes);
-      if (failed(emitter.emit(workspaces))) {
+      if (failed(emitter.emit())) {
         return signalPassFailure();
       }
       function.erase();
     }
-    getOperation()->setAttr("recurra.workspaces",
-                            ArrayAttr::get(&getContext(), workspaces));
   }
 
   Option<int64_t> vectorBytes{*this, "vector-bytes",

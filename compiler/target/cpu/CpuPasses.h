@@ -12,9 +12,8 @@ class Pass;
 namespace recurra {
 
 /// `chunk-to-vector`: each top-level forall becomes one function with the
-/// NestEntry signature, in scf, vector, arith, math and llvm. Attributes
-/// `recurra.tasks` and `recurra.scratch` on the function, and
-/// `recurra.workspaces` on the module, hold what the Artifact needs.
+/// NestEntry signature, in scf, vector, arith, math and llvm. Its attributes
+/// `recurra.tasks` and `recurra.scratch` hold what the Artifact needs.
 std::unique_ptr<mlir::Pass> createChunkToVectorPass(std::int64_t vectorBytes);
 
 /// `expand-math`: exp, expm1, log, log1p, tanh and rsqrt on floats and vectors

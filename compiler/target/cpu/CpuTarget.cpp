@@ -30,10 +30,9 @@ public:
     if (!resolveCpuArch(name, arch, message)) {
       return false;
     }
-    description.arch = arch.isa + " " + arch.cpu;
-    description.vectorBytes = arch.vectorBytes;
-    description.firstCache = 32 << 10;
-    description.secondCache = 1 << 20;
+    description.lanes = arch.vectorBytes / 4;
+    description.l1Bytes = 32 << 10;
+    description.l2Bytes = 1 << 20;
     return true;
   }
 
@@ -74,13 +73,6 @@ public:
         artifact.nests.push_back(nestOf(function));
       }
     }
-    artifact.workspaces.clear();
-    auto workspaces = module->getAttrOfType<ArrayAttr>("recurra.workspaces");
-    for (Attribute workspace :
-         workspaces ? workspaces.getValue() : ArrayRef<Attribute>()) {
-      artifact.workspaces.push_back(
-          workspaceOf(cast<StringAttr>(workspace).getValue()));
-    }
     return true;
   }
 
@@ -103,17 +95,6 @@ private:
     nest.scratchBytes =
         function->getAttrOfType<IntegerAttr>("recurra.scratch").getInt();
     return nest;
-  }
-
-  static Workspace workspaceOf(StringRef text) {
-    SmallVector<StringRef> words;
-    text.split(words, ' ');
-    Workspace workspace;
-    workspace.dtype = parseDType(words[0].str()).value_or(DType::F32);
-    for (StringRef size : ArrayRef<StringRef>(words).drop_front()) {
-      workspace.shape.push_back(size.str());
-    }
-    return workspace;
   }
 };
 
