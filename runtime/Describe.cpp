@@ -3,11 +3,16 @@
 #include "runtime/Describe.h"
 
 #include "compiler/Compiler.h"
+#include "dsl/Text.h"
+#include "runtime/BuildId.h"
 #include "runtime/Counters.h"
 #include "runtime/CpuModule.h"
 #include "runtime/DiskCache.h"
 #include "runtime/Json.h"
 #include "runtime/Options.h"
+
+#include <mutex>
+#include <unordered_map>
 
 namespace recurra {
 namespace {
@@ -46,6 +51,27 @@ std::string workspaceJson(const Workspace &workspace) {
        {"shape", shapeJson(workspace.shape)}});
 }
 
+/// Descriptions by the texts as given: callers ask at every call.
+struct Remembered {
+  std::mutex mutex;
+  std::unordered_map<std::string, std::string> byTexts;
+};
+
+Remembered &remembered() {
+  static Remembered *const instance = new Remembered;
+  return *instance;
+}
+
+bool recall(const std::string &texts, std::string &description) {
+  std::lock_guard lock(remembered().mutex);
+  auto found = remembered().byTexts.find(texts);
+  if (found == remembered().byTexts.end()) {
+    return false;
+  }
+  description = found->second;
+  return true;
+}
+
 } // namespace
 
 std::string describeArtifact(const Artifact &artifact) {
@@ -63,6 +89,27 @@ std::string describeArtifact(const Artifact &artifact) {
        {"plan", json::text(artifact.plan)}});
 }
 
+Status describeTexts(const std::string &text, const std::string &specText) {
+  std::string texts = specText + '\0' + text;
+  Status result;
+  if (recall(texts, result.message)) {
+    return result;
+  }
+  Spec spec;
+  if (!parseSpec(specText, spec, result.message)) {
+    return {RECURRA_INVALID_DEFINITION, result.message};
+  }
+  Artifact artifact;
+  Diagnostics diagnostics;
+  if (!plan(parse(text), spec, artifact, diagnostics)) {
+    return {RECURRA_INVALID_DEFINITION, diagnostics.error};
+  }
+  result.message = describeArtifact(artifact);
+  std::lock_guard lock(remembered().mutex);
+  remembered().byTexts[texts] = result.message;
+  return result;
+}
+
 std::string describeCounters() {
   const Counters &now = counters();
   return json::object({{"compilations", json::number(now.compilations)},
@@ -76,6 +123,7 @@ std::string describeProcess() {
   DiskCache disk(current.cacheDirectory, current.cacheLimit);
   return json::object({{"version", json::text(RECURRA_VERSION)},
                        {"compiler", json::text(compilerVersion())},
+                       {"build", json::text(buildId())},
                        {"llvm", json::text(llvmVersion())},
                        {"cpu", json::text(hostProcessor().substr(
                                    0, hostProcessor().find(' ')))},

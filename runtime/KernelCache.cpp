@@ -5,6 +5,7 @@
 
 #include "compiler/Compiler.h"
 #include "dsl/Text.h"
+#include "runtime/BuildId.h"
 #include "runtime/Counters.h"
 #include "runtime/CpuModule.h"
 #include "runtime/DiskCache.h"
@@ -169,7 +170,8 @@ Status checkTarget(const Spec &spec) {
 
 std::string cacheKey(const std::string &canonicalText, const Spec &spec) {
   std::string host = spec.arch == "native" ? hostProcessor() : "";
-  return compilerVersion() + '\n' + host + '\n' + toText(spec) + canonicalText;
+  return compilerVersion() + ' ' + buildId() + '\n' + host + '\n' +
+         toText(spec) + canonicalText;
 }
 
 Status findKernel(const std::string &text, const std::string &specText,

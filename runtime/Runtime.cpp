@@ -37,36 +37,18 @@ recurra_status atDoor(recurra_string **message, Work work) {
   }
 }
 
-Status failure(const Diagnostics &diagnostics) {
-  return {RECURRA_INVALID_DEFINITION, diagnostics.error};
-}
-
-/// Parses both texts, then hands them to `work`.
-template <typename Work>
-Status withParsed(const char *text, const char *specText, Work work) {
-  Spec spec;
-  std::string malformed;
-  if (!parseSpec(specText, spec, malformed)) {
-    return {RECURRA_INVALID_DEFINITION, malformed};
-  }
-  return work(parse(text), spec);
-}
-
-Status describe(const Recurrence &recurrence, const Spec &spec) {
-  Artifact artifact;
-  Diagnostics diagnostics;
-  return plan(recurrence, spec, artifact, diagnostics)
-             ? Status{RECURRA_SUCCESS, describeArtifact(artifact)}
-             : failure(diagnostics);
-}
-
-Status inspectStage(const Recurrence &recurrence, const Spec &spec,
+Status inspectTexts(const std::string &text, const std::string &specText,
                     const std::string &stage) {
-  std::string text;
+  Spec spec;
+  Status result;
+  if (!parseSpec(specText, spec, result.message)) {
+    return {RECURRA_INVALID_DEFINITION, result.message};
+  }
   Diagnostics diagnostics;
-  return inspect(recurrence, spec, stage, text, diagnostics)
-             ? Status{RECURRA_SUCCESS, text}
-             : failure(diagnostics);
+  if (!inspect(parse(text), spec, stage, result.message, diagnostics)) {
+    return {RECURRA_INVALID_DEFINITION, diagnostics.error};
+  }
+  return result;
 }
 
 } // namespace
@@ -117,16 +99,12 @@ recurra_status recurra_object(const recurra_kernel *kernel, const void **data,
 
 recurra_status recurra_describe(const char *text, const char *spec,
                                 recurra_string **json) {
-  return atDoor(json, [&] { return withParsed(text, spec, describe); });
+  return atDoor(json, [&] { return describeTexts(text, spec); });
 }
 
 recurra_status recurra_inspect(const char *text, const char *spec,
                                const char *stage, recurra_string **result) {
-  return atDoor(result, [&] {
-    return withParsed(text, spec, [&](const Recurrence &r, const Spec &s) {
-      return inspectStage(r, s, stage);
-    });
-  });
+  return atDoor(result, [&] { return inspectTexts(text, spec, stage); });
 }
 
 recurra_string *recurra_counters(void) {

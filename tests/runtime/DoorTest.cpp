@@ -215,6 +215,8 @@ TEST_F(Door, CountsAndSpeaksOfItself) {
   json = recurra_about();
   EXPECT_THAT(recurra_string_data(json), HasSubstr("\"llvm\": \"22.1"));
   EXPECT_THAT(recurra_string_data(json), HasSubstr("\"isa\": \"avx"));
+  EXPECT_THAT(recurra_string_data(json),
+              testing::ContainsRegex("\"build\": \"[0-9a-f]{40}\""));
   recurra_string_free(json);
 }
 
