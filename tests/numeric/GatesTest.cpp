@@ -1,0 +1,98 @@
+// Log gates at their ends: the cookbook's C3 (one step of -50), C4 (hard
+// resets), and no decay at all. SPDX-License-Identifier: Apache-2.0
+#include "Cases.h"
+#include "ops/catalogue/Catalogue.h"
+
+#include <limits>
+#include <numeric>
+#include <random>
+
+namespace recurra {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+class GatesTest : public Entry {
+protected:
+  static Array &gate(Trial &trial) { return trial.call.inputs.at("g"); }
+
+  /// Sets the gate of one token, in every row, head and channel.
+  static void setToken(Array &gate, std::int64_t token, double value) {
+    std::int64_t tokens = gate.sizes[1], inner = 1;
+    for (std::size_t i = 2; i < gate.sizes.size(); ++i) {
+      inner *= gate.sizes[i];
+    }
+    for (std::int64_t row = 0; row < gate.sizes[0]; ++row) {
+      for (std::int64_t i = 0; i < inner; ++i) {
+        gate.values[(row * tokens + token) * inner + i] = value;
+      }
+    }
+  }
+};
+
+TEST_P(GatesTest, C3OneStepOfMinusFifty) {
+  for (std::int64_t position :
+       sampled<std::int64_t>({0, 1, 31, 63, 64, 69}, [] {
+         std::vector<std::int64_t> every(70);
+         std::iota(every.begin(), every.end(), 0);
+         return every;
+       }())) {
+    for (bool twice : {false, true}) {
+      SCOPED_TRACE(position);
+      Trial trial = makeTrial(
+          recurrence(), {.batch = 1, .tokens = 70, .keys = 16, .values = 24});
+      Array &gates = gate(trial);
+      std::fill(gates.values.begin(), gates.values.end(), 0);
+      setToken(gates, position, -50);
+      setToken(gates, std::min<std::int64_t>(position + (twice ? 1 : 0), 69),
+               -50);
+      expectOracle(trial);
+    }
+  }
+}
+
+TEST_P(GatesTest, C4HardResets) {
+  for (double reset : {-1000.0, -infinity}) {
+    for (double probability : {0.1, 0.5, 0.9}) {
+      for (DType dtype : {DType::F32, DType::BF16}) {
+        SCOPED_TRACE(testing::Message() << reset << ' ' << probability);
+        Trial trial = makeTrial(
+            recurrence(), {.batch = 1, .tokens = 70, .keys = 16, .values = 24},
+            dtype);
+        std::mt19937 engine(7);
+        std::bernoulli_distribution resets(probability);
+        for (double &value : gate(trial).values) {
+          value = resets(engine) ? reset : value;
+        }
+        expectOracle(trial);
+      }
+    }
+  }
+}
+
+TEST_P(GatesTest, C4MinusInfinityIsMinusThousand) {
+  auto run = [&](double reset) {
+    Trial trial =
+        makeTrial(recurrence(), {.tokens = 40, .keys = 8, .values = 8});
+    setToken(gate(trial), 17, reset);
+    return runKernels(trial);
+  };
+  EXPECT_TRUE(sameBits(run(-infinity), run(-1000)));
+}
+
+/// The entries with a log gate g.
+std::vector<std::string> gatedNames() {
+  std::vector<std::string> names;
+  for (const Recurrence &recurrence : catalogue()) {
+    if (recurrence.findInput("g")) {
+      names.push_back(recurrence.name);
+    }
+  }
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalogue, GatesTest, testing::ValuesIn(gatedNames()),
+                         [](const auto &info) { return info.param; });
+
+} // namespace
+} // namespace recurra
