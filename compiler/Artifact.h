@@ -42,19 +42,19 @@ struct Workspace {
 /// One top-level loop nest: `tasks` independent tasks, run before the next
 /// nest. A task may use `scratch` bytes of its worker's scratch memory.
 struct Nest {
-  std::string entry; ///< symbol in the object code
+  std::string entry;              ///< symbol in the object code
   std::vector<std::string> tasks; ///< factors of the task count, as in shape
   std::int64_t scratchBytes = 0;
 };
 
 struct Artifact {
-  std::string target, arch;      ///< what it was compiled for, resolved
-  std::string code;              ///< cpu: a relocatable object file
+  std::string target, arch; ///< what it was compiled for, resolved
+  std::string code;         ///< cpu: a relocatable object file
   std::vector<Argument> arguments;
   std::vector<Workspace> workspaces; ///< follow the arguments in the ABI
   std::vector<Nest> nests;
   std::int64_t checkpointInterval = 0; ///< tokens between saved states
-  std::string plan;              ///< the printed Plan, for people
+  std::string plan;                    ///< the printed Plan, for people
   std::vector<std::string> remarks; ///< Diagnostics::remarks of its compilation
 };
 

@@ -19,19 +19,19 @@ struct Spec {
   std::string target = "cpu";
   std::string arch = "native"; ///< cpu: "native", "avx512", "avx2"
   std::map<std::string, std::int64_t> extents; ///< axis name -> size
-  std::int64_t group = 1; ///< value heads per head of a per-group input
-  bool packed = false;    ///< sequences given by cu_seqlens
+  std::int64_t group = 1;       ///< value heads per head of a per-group input
+  bool packed = false;          ///< sequences given by cu_seqlens
   bool saveCheckpoints = false; ///< forward: store what backward needs
   std::map<std::string, DType> dtypes; ///< of every input and output by name;
                                        ///< absent: f32 (f64 if all inputs are)
   std::vector<std::string> initialStates; ///< states whose initial value is an
                                           ///< argument (the others: default)
-  std::vector<std::string> outputs;     ///< forward: wanted; backward: those
-                                        ///< with a cotangent
-  std::vector<std::string> finalStates; ///< forward: wanted; backward: those
-                                        ///< with a cotangent
-  std::vector<std::string> gradients;   ///< backward: inputs and initial states
-                                        ///< (by state name) that want one
+  std::vector<std::string> outputs;       ///< forward: wanted; backward: those
+                                          ///< with a cotangent
+  std::vector<std::string> finalStates;   ///< forward: wanted; backward: those
+                                          ///< with a cotangent
+  std::vector<std::string> gradients; ///< backward: inputs and initial states
+                                      ///< (by state name) that want one
 
   /// States are kept, and arithmetic done, in f64 iff every floating input is.
   DType computeType() const;
