@@ -118,7 +118,8 @@ def Chunk_ForallOp : Chunk_Op<"forall", [SingleBlock, RecursiveMemoryEffects]> {
   let description = [{
     `chunk.forall %n in N by 1, %h in H by 1, %vs in V by 16 { .. }`
 
-    All combinations, in any order or at once. Each iterator runs over
+    All combinations, in any order or at once; `chunk.forall once { .. }` has no
+    iterator and one iteration. Each iterator runs over
     - a root axis, `V by 16`: origins 0, 16, 32 .. below the extent;
     - the tokens of a sequence, `T of %n by 64`, %n a point of N;
     - a parent span of the same axis, `%c : T:64 by 16`.

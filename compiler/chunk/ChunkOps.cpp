@@ -351,7 +351,8 @@ ParseResult ForallOp::parse(OpAsmParser &parser, OperationState &state) {
     return success();
   };
   Builder &builder = parser.getBuilder();
-  if (parser.parseCommaSeparatedList(parseOne) ||
+  bool once = succeeded(parser.parseOptionalKeyword("once"));
+  if ((!once && parser.parseCommaSeparatedList(parseOne)) ||
       parser.parseOptionalAttrDictWithKeyword(state.attributes) ||
       parser.parseRegion(*state.addRegion(), spans)) {
     return failure();
@@ -364,7 +365,7 @@ ParseResult ForallOp::parse(OpAsmParser &parser, OperationState &state) {
 }
 
 void ForallOp::print(OpAsmPrinter &printer) {
-  printer << " ";
+  printer << (getNumIterators() == 0 ? " once" : " ");
   llvm::interleaveComma(llvm::seq(getNumIterators()), printer, [&](unsigned i) {
     printIterator(printer, getSpan(i), getParent(i), getAxis(i), getSteps()[i]);
   });
