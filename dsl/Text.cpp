@@ -54,14 +54,6 @@ std::string axesSuffix(const std::vector<std::string> &axes) {
   return axes.empty() ? "" : "[" + join(axes) + "]";
 }
 
-std::string factText(const Fact &fact) {
-  std::string word(factWord(fact.kind));
-  if (fact.kind == Fact::Range) {
-    return word + "(" + number(fact.low) + ", " + number(fact.high) + ")";
-  }
-  return fact.kind == Fact::Unit ? word + "(" + fact.axis + ")" : word;
-}
-
 template <typename Item>
 std::vector<const Item *> byName(const std::vector<Item> &items) {
   std::vector<const Item *> sorted;
@@ -116,6 +108,20 @@ public:
     }
     return "signature\naxes " + join(axes) + "\narguments " + join(arguments) +
            "\nstates " + join(states) + "\noutputs " + join(outputs) + "\n";
+  }
+
+  /// `outer` is the precedence of what surrounds the value.
+  std::string expression(const NodeRef &node, int outer) {
+    auto named = names.find(node.get());
+    if (named != names.end()) {
+      return named->second;
+    }
+    if (isLeaf(*node)) {
+      return leaf(*node);
+    }
+    int inner = precedenceOf(*node);
+    std::string value = inner == Atom ? call(*node) : infix(*node, inner);
+    return inner < outer ? "(" + value + ")" : value;
   }
 
 private:
@@ -228,20 +234,6 @@ private:
     return expression(root, Comparison);
   }
 
-  /// `outer` is the precedence of what surrounds the value.
-  std::string expression(const NodeRef &node, int outer) {
-    auto named = names.find(node.get());
-    if (named != names.end()) {
-      return named->second;
-    }
-    if (isLeaf(*node)) {
-      return leaf(*node);
-    }
-    int inner = precedenceOf(*node);
-    std::string value = inner == Atom ? call(*node) : infix(*node, inner);
-    return inner < outer ? "(" + value + ")" : value;
-  }
-
   static std::string leaf(const Node &node) {
     switch (node.op) {
     case Op::Constant:
@@ -295,6 +287,19 @@ private:
 };
 
 } // namespace
+
+std::string factText(const Fact &fact) {
+  std::string word(factWord(fact.kind));
+  if (fact.kind == Fact::Range) {
+    return word + "(" + number(fact.low) + ", " + number(fact.high) + ")";
+  }
+  return fact.kind == Fact::Unit ? word + "(" + fact.axis + ")" : word;
+}
+
+std::string expressionText(const NodeRef &value) {
+  Recurrence empty;
+  return Printer(empty, Locations::Omit).expression(value, Comparison);
+}
 
 std::string toText(const Recurrence &recurrence, Locations locations) {
   Printer printer(recurrence, locations);

@@ -23,4 +23,8 @@ Recurrence parse(const std::string &text);
 /// Of the canonical text without name, signature and locations.
 std::uint64_t hash(const Recurrence &recurrence);
 
+/// One value, or one fact, as the text spells it.
+std::string expressionText(const NodeRef &value);
+std::string factText(const Fact &fact);
+
 } // namespace recurra
