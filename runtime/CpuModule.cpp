@@ -138,8 +138,9 @@ const std::string &hostIsa() {
         return features.lookup(name);
       });
     };
-    bool avx2 = all({"avx2", "fma", "f16c"});
-    bool avx512 = avx2 && all({"avx512f", "avx512bw", "avx512dq", "avx512vl"});
+    bool avx2 = all({"avx2", "fma", "f16c", "bmi2"});
+    bool avx512 = avx2 && all({"avx512f", "avx512bw", "avx512cd", "avx512dq",
+                               "avx512vl"});
     return std::string(avx512 ? "avx512" : avx2 ? "avx2" : "none");
   }();
   return isa;
