@@ -30,7 +30,7 @@ for value in runpy.run_path(sys.argv[1]).values():
 sys.stdout.flush()
 with open(3, "w") as out:
     for value in found.values():
-        out.write(value.text(locations=True) + "\n")
+        out.write(value.to_text(locations=True) + "\n")
 )";
 
 std::string readFile(const std::string &file) {
