@@ -5,6 +5,33 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FactorProducts : Pass<"factor-products", "::mlir::func::FuncOp"> {
+  let summary = "multiply small factors first, pull them out of sums";
+  let description = [{
+    The same real numbers with less work on values that have all axes of a
+    state: factors that lack an axis are combined first, a factor without the
+    summed axes leaves the sum, a sum over a product with a sum of products is
+    distributed where the parts are cheaper (a state that was recomputed only
+    for one contraction goes away), sums over the same axes are merged, several
+    quotients by one value share its reciprocal. A rewrite must lower a count of
+    the entries touched.
+    ```mlir
+    %kv = rec.mul %k, %v : !rec.val<K>, !rec.val<V>
+    %c = rec.mul %kv, %s : !rec.val<K, V>, !rec.val
+    %x = rec.mul %S, %q : !rec.val<K, V>, !rec.val<K>
+    %y = rec.mul %x, %v : !rec.val<K, V>, !rec.val<V>
+    %z = rec.sum %y over [K] : !rec.val<K, V>
+    // becomes
+    %ks = rec.mul %k, %s : !rec.val<K>, !rec.val
+    %c = rec.mul %ks, %v : !rec.val<K>, !rec.val<V>
+    %x = rec.mul %S, %q : !rec.val<K, V>, !rec.val<K>
+    %y = rec.sum %x over [K] : !rec.val<K, V>
+    %z = rec.mul %v, %y : !rec.val<V>, !rec.val<V>
+    ```
+  }];
+  let dependentDialects = ["::recurra::rec::RecDialect"];
+}
+
 def DeriveBackward : Pass<"derive-backward", "::mlir::func::FuncOp"> {
   let summary = "replace a forward function by its vector-Jacobian product";
   let description = [{
@@ -47,12 +74,82 @@ def DeriveBackward : Pass<"derive-backward", "::mlir::func::FuncOp"> {
 
 def Linearise : Pass<"linearise", "::mlir::func::FuncOp"> {
   let summary = "change variables so that states become linear";
+  let description = [{
+    Every change is proved exact by identity testing and finite by the facts; a
+    missing fact is named in a remark and the state is left alone. Initial and
+    final states are converted outside the scan.
+
+    ```mlir
+    // %I is a state with next value %I1, both of them positive
+    %r = rec.div %I, %I1 : !kv, !kv         %d = rec.mul %a, %r : !s, !kv
+    %m = rec.mul %d, %mu : !kv, !kv         %u = rec.div %vk, %I1 : !kv, !kv
+    %mu1 = rec.add %m, %u : !kv, !kv
+    // becomes, with %X = %I * %mu carried in the place of %mu
+    %x = rec.mul %a, %X : !s, !kv           %X1 = rec.add %x, %vk : !kv, !kv
+    %mu1 = rec.div %X1, %I1 : !kv, !kv
+    ```
+    A state that relaxes towards a parameter, I1 = a I + (1 - a) prior + u, is
+    carried as I - prior.
+  }];
   let dependentDialects = ["::recurra::rec::RecDialect"];
 }
 
 def AnalyseStates : Pass<"analyse-states", "::mlir::func::FuncOp"> {
   let summary = "print the verdict on each state as attributes of its scan";
+  let description = [{
+    For people and tests: passes call StateAnalysis and never read these.
+
+    ```mlir
+    rec.scan forward over(..) carry(%S = %S0 : !kv) -> (!v) {
+    // becomes
+    rec.scan forward over(..) carry(%S = %S0 : !kv) -> (!v) attributes {
+      rec.form = "matmul", rec.states = [
+        {name = "S", solved = 0, chain = "decay scalar, input rank 1",
+         read = "linear"} ]} {
+    ```
+  }];
   let dependentDialects = ["::recurra::rec::RecDialect"];
+}
+
+def RecToChunk : Pass<"rec-to-chunk", "::mlir::ModuleOp"> {
+  let summary = "lower each function of rec to loops over tiles, in the walk form";
+  let description = [{
+    Makes a plan for each function and lowers it: sizes, element types and tiles
+    enter. The pipeline calls the same code with the Spec at hand.
+
+    ```mlir
+    func.func @sum(%x: !rec.seq<D>, %S0: !rec.val<D> {rec.kind = "initialState"}) -> !rec.val<D> {
+      %ST = rec.scan forward over(%x_t = %x : !rec.val<D>) carry(%S = %S0 : !rec.val<D>) {
+        %S1 = rec.add %S, %x_t : !rec.val<D>, !rec.val<D>
+        rec.yield carry(%S1 : !rec.val<D>)
+      }
+      return %ST : !rec.val<D>
+    }
+    // becomes, with spec='extent D 8'
+    func.func @sum(%x: !chunk.buf<T, H, D, f32>, %S0: !chunk.buf<N, H, D, f32>, %ST: !chunk.buf<N, H, D, f32>) {
+      chunk.forall %n in N by 1, %h in H by 1 {
+        %Si = chunk.load %S0[N = %n, H = %h] : !chunk.buf<N, H, D, f32> -> !chunk.tile<D:8>
+        %Sf = chunk.for %c in T of %n by 64 carry(%Sc = %Si : !chunk.tile<D:8>) {
+          %Se = chunk.for %t in %c : T:64 by 1 carry(%S = %Sc : !chunk.tile<D:8>) {
+            %x_t = chunk.load %x[T = %t, H = %h] : !chunk.buf<T, H, D, f32> -> !chunk.tile<D:8>
+            %S1 = chunk.map (%a = %S, %b = %x_t : !chunk.tile<D:8>, !chunk.tile<D:8>) -> !chunk.tile<D:8> {..}
+            chunk.yield %S1 : !chunk.tile<D:8>
+          }
+          chunk.yield %Se : !chunk.tile<D:8>
+        }
+        chunk.store %Sf, %ST[N = %n, H = %h] : !chunk.tile<D:8>, !chunk.buf<N, H, D, f32>
+      }
+      return
+    }
+    ```
+  }];
+  let options = [
+    Option<"spec", "spec", "std::string", "", "a Spec's lines, separated by ';'">,
+    Option<"tile", "tile", "int64_t", "-1", "overrides the plan's tile (0: whole)">,
+    Option<"interval", "interval", "int64_t", "0", "overrides the plan's interval">,
+  ];
+  let dependentDialects = ["::recurra::chunk::ChunkDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
 }
 
 #endif

@@ -112,19 +112,20 @@ struct DropDead : OpRewritePattern<ScanOp> {
                     pick(yield.getCarried(), alive.states),
                     pick(yield.getEmitted(), alive.emitted));
     rewriter.eraseOp(yield);
-    for (Operation &op : llvm::make_early_inc_range(
-             llvm::reverse(scan.getStep()->without_terminator()))) {
+    SmallVector<Operation *> dead;
+    for (Operation &op : scan.getStep()->without_terminator()) {
       if (!alive.ops.contains(&op)) {
-        rewriter.eraseOp(&op);
+        dead.push_back(&op);
       }
+    }
+    for (Operation *op : llvm::reverse(dead)) {
+      rewriter.eraseOp(op);
     }
   }
 
   static ScanOp rebuild(ScanOp scan, const Liveness &alive,
                         PatternRewriter &rewriter) {
     rewriter.setInsertionPoint(scan);
-    SmallVector<Value> tokens = pick(scan.getTokens(), alive.sequences),
-                       states = pick(scan.getStates(), alive.states);
     ScanOp slim = ScanOp::create(
         rewriter, scan.getLoc(), scan.getReverse(),
         pick(scan.getSequences(), alive.sequences),
@@ -138,16 +139,16 @@ struct DropDead : OpRewritePattern<ScanOp> {
       }
       slim->setAttr(carriesAttr, rewriter.getArrayAttr(kept));
     }
-    for (auto [old, argument] : llvm::zip(tokens, slim.getTokens())) {
-      argument.setLoc(old.getLoc());
-      rewriter.replaceAllUsesWith(old, argument);
+    llvm::BitVector dead(alive.sequences);
+    dead.resize(scan.getStep()->getNumArguments());
+    for (unsigned i : alive.states.set_bits()) {
+      dead.set(alive.sequences.size() + i);
     }
-    for (auto [old, argument] : llvm::zip(states, slim.getStates())) {
-      argument.setLoc(old.getLoc());
-      rewriter.replaceAllUsesWith(old, argument);
-    }
-    slim.getStep()->getOperations().splice(slim.getStep()->end(),
-                                           scan.getStep()->getOperations());
+    dead.flip();
+    rewriter.eraseBlock(slim.getStep());
+    rewriter.inlineRegionBefore(scan.getBody(), slim.getBody(),
+                                slim.getBody().end());
+    slim.getStep()->eraseArguments(dead);
     return slim;
   }
 };
