@@ -123,7 +123,8 @@ SafetensorsFile::SafetensorsFile(const std::string &path)
 
 void SafetensorsFile::readHeader(std::string_view header,
                                  std::string_view data) {
-  for (const auto &[name, entry] : Json::parse(header).items()) {
+  const Json parsed = Json::parse(header);
+  for (const auto &[name, entry] : parsed.items()) {
     if (name == "__metadata__") {
       notes = entry.get<Metadata>();
       continue;

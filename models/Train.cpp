@@ -148,12 +148,22 @@ void Trainer::resume() {
   bar.note("resuming " + *folder);
 }
 
+/// Renames a folder to the first free one of folder.1, folder.2, ..
+std::string moveAside(const std::string &folder) {
+  int number = 1;
+  while (pathExists(folder + "." + std::to_string(number))) {
+    ++number;
+  }
+  const std::string aside = folder + "." + std::to_string(number);
+  renamePath(folder, aside);
+  return aside;
+}
+
 void Trainer::startAnew(bool overwrite) {
   const std::string path = output + "/metrics.jsonl";
-  if (!overwrite && (pathExists(path) || newestCheckpoint(output))) {
-    throw UserError(output + " already holds a run; continue it with --resume, "
-                             "replace it with --overwrite, or choose another "
-                             "folder with --output");
+  const bool used = pathExists(path) || newestCheckpoint(output);
+  if (used && !overwrite) {
+    bar.note("the earlier run in " + output + " is now " + moveAside(output));
   }
   makeFolders(output);
   while (const auto old = newestCheckpoint(output)) {

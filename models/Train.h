@@ -13,9 +13,11 @@ struct TrainOptions {
   std::string config;                 ///< path of the TOML file
   std::vector<std::string> overrides; ///< "table.key=value", in order
   std::string output; ///< folder of the run; empty: runs/NAME, NAME from config
-  bool resume = false;    ///< continue from the newest checkpoint in `output`
-  bool overwrite = false; ///< start anew although `output` holds a run
-  bool quiet = false;     ///< no progress on stderr
+  bool resume = false; ///< continue from the newest checkpoint in `output`
+  /// Replace an earlier run in `output`; else its folder is renamed to
+  /// `output`.1, .2, ..
+  bool overwrite = false;
+  bool quiet = false; ///< no progress on stderr
 };
 
 /// What the process should exit with.

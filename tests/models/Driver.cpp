@@ -1,8 +1,14 @@
-// What the tests of models/ run: the trainer and the data generator as one
-// command, without the rest of the command line.
+// What the tests of models/ run: the trainer, the data generator and a model's
+// loss and gradients as one command, without the rest of the command line.
 // SPDX-License-Identifier: Apache-2.0
+#include "models/Checkpoint.h"
+#include "models/Data.h"
+#include "models/Lm.h"
+#include "models/Optimiser.h"
 #include "models/Recall.h"
 #include "models/Train.h"
+
+#include <torch/torch.h>
 
 #include <cstring>
 #include <iostream>
@@ -47,6 +53,46 @@ int printRecall(char **words) {
   return 0;
 }
 
+NamedTensors parametersOf(const LanguageModel &model) {
+  NamedTensors tensors;
+  for (const auto &item : model.named_parameters()) {
+    tensors[item.key()] = item.value();
+  }
+  return tensors;
+}
+
+/// gradient CONFIG MODEL OUT: the model of a checkpoint on the batch of step 1;
+/// "tokens", "targets", "logits" and "gradient.NAME" go into a checkpoint OUT.
+int writeGradient(char **words) {
+  TrainConfig config = loadConfig(words[2], {});
+  const auto data = makeDataSet(config.data, uint64_t(config.run.seed));
+  config.model.vocabulary = data->vocabulary();
+  LanguageModel model(config.model, at::kFloat);
+  loadTensors(SafetensorsFile(words[3]), parametersOf(model));
+  const Batch batch = data->trainBatch(1);
+  const at::Tensor logits = model.forward(batch.tokens, batch.positions);
+  at::cross_entropy_loss(logits, batch.targets).backward();
+  TrainingState result;
+  result.parameters = {
+      {"tokens", batch.tokens}, {"targets", batch.targets}, {"logits", logits}};
+  for (const auto &[name, parameter] : parametersOf(model)) {
+    if (parameter.grad().defined()) {
+      result.parameters["gradient." + name] = parameter.grad();
+    }
+  }
+  saveCheckpoint(words[4], result, 1);
+  return 0;
+}
+
+/// rates CONFIG: the learning rate of every step, a line each.
+int printRates(char **words) {
+  const OptimiserConfig config = loadConfig(words[2], {}).optimiser;
+  for (int64_t step = 1; step <= config.steps; ++step) {
+    std::cout << learningRate(config, step) << "\n";
+  }
+  return 0;
+}
+
 } // namespace
 
 int main(int count, char **words) {
@@ -60,6 +106,12 @@ int main(int count, char **words) {
   if (command == "recall" && count == 8) {
     return printRecall(words);
   }
-  std::cerr << "usage: models-driver train|describe|recall ..\n";
+  if (command == "gradient" && count == 5) {
+    return writeGradient(words);
+  }
+  if (command == "rates" && count == 3) {
+    return printRates(words);
+  }
+  std::cerr << "usage: models-driver train|describe|recall|gradient|rates ..\n";
   return 2;
 }

@@ -1,0 +1,138 @@
+"""Names, shapes and counts of the model's parameters, and its function."""
+# SPDX-License-Identifier: Apache-2.0
+import json
+
+import pytest
+import torch
+from conftest import CONFIGS
+from safetensors.torch import load_file
+from torch.nn import functional as F
+
+
+def describe(driver, config=None, *words):
+    return json.loads(driver.call("describe", config or driver.config, *words).stdout)
+
+
+def test_state_dictionary_has_the_names_and_shapes_of_the_reference(driver):
+    described = describe(driver, None, "--set", "model.mlp=true", "--set", "model.layers=1")
+    shapes = {t["name"]: t["shape"] for t in described["tensors"]}
+    mixer = {
+        "q_proj.weight": [32, 32], "k_proj.weight": [32, 32], "v_proj.weight": [32, 32],
+        "q_conv1d.weight": [32, 1, 4], "k_conv1d.weight": [32, 1, 4], "v_conv1d.weight": [32, 1, 4],
+        "b_rank_proj.weight": [4, 32], "b_proj.weight": [32, 4], "bs_proj.weight": [2, 32],
+        "dt_proj.weight": [2, 32], "g_proj.weight": [32, 32], "o_norm.weight": [16],
+        "o_proj.weight": [32, 32], "A_log": [2], "dt_bias": [2], "b_scale": [2], "D": [2], "Ip_log": [2],
+    }  # fmt: skip
+    expected = {f"model.layers.0.attn.{name}": shape for name, shape in mixer.items()}
+    expected |= {
+        "model.embeddings.weight": [32, 32],
+        "model.norm.weight": [32],
+        "model.layers.0.attn_norm.weight": [32],
+        "model.layers.0.mlp_norm.weight": [32],
+        "model.layers.0.mlp.gate_proj.weight": [256, 32],
+        "model.layers.0.mlp.up_proj.weight": [256, 32],
+        "model.layers.0.mlp.down_proj.weight": [32, 256],
+    }
+    assert shapes == expected
+
+
+def test_gates_norms_and_scalars_do_not_decay_and_the_prior_is_frozen(driver):
+    words = ("--set", "model.mlp=true", "--set", "model.layers=1")
+    tensors = describe(driver, None, *words)["tensors"]
+    still = {t["name"].removeprefix("model.layers.0.") for t in tensors if not t["decay"]}
+    scalars = {"attn.A_log", "attn.dt_bias", "attn.D", "attn.b_scale", "attn.Ip_log"}
+    norms = {"attn.o_norm.weight", "attn_norm.weight", "mlp_norm.weight", "model.norm.weight"}
+    assert still == scalars | norms
+    assert {t["name"].split(".")[-1] for t in tensors if t["frozen"]} == {"Ip_log"}
+
+
+@pytest.mark.parametrize("size, millions", [("170m", 172.34), ("760m", 776.25)])
+def test_parameter_counts_of_the_paper(driver, size, millions):
+    described = describe(driver, CONFIGS / f"palimpsa-d-{size}.toml")
+    assert round(described["parameters"] / 1e6, 2) == millions
+
+
+def rms(x, weight, eps=1e-6):
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight
+
+
+def convolve(x, weight):
+    """x [B, T, C] through torch's own convolution."""
+    padded = F.pad(x.transpose(1, 2), (weight.shape[-1] - 1, 0))
+    return F.silu(F.conv1d(padded, weight, groups=len(weight)).transpose(1, 2))
+
+
+def recur(q, k, v, decay, beta, prior):
+    """The token loop of palimpsa, states [B, H, V, K]."""
+    m = torch.zeros(*v.shape[:1], *v.shape[2:], k.shape[-1], dtype=v.dtype)
+    j, outputs = torch.zeros_like(m), []
+    for t in range(q.shape[1]):
+        a, kt = decay[:, t, :, None, None], k[:, t, :, None, :]
+        m = a * m + v[:, t, :, :, None] * kt
+        j = a * j + beta[:, t, :, :, None] * kt.square()
+        read = m / (j + prior[:, None, None]) * q[:, t, :, None, :]
+        outputs.append(read.sum(-1) * k.shape[-1] ** -0.5)
+    return torch.stack(outputs, 1)
+
+
+def mix(h, p, heads):
+    def split(x):
+        return x.unflatten(-1, (heads, -1))
+
+    q, k, x = (split(convolve(h @ p[f"{n}_proj.weight"].T, p[f"{n}_conv1d.weight"])) for n in "qkv")
+    q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
+    dt = F.softplus(h @ p["dt_proj.weight"].T + p["dt_bias"])
+    step = torch.sigmoid(h @ p["bs_proj.weight"].T)[..., None]
+    ranked = split(torch.sigmoid(h @ p["b_rank_proj.weight"].T @ p["b_proj.weight"].T))
+    beta = step * ranked * F.softplus(p["b_scale"])[:, None]
+    decay = torch.exp(-dt * p["A_log"].exp())
+    y = recur(q, k, step * x, decay, beta, p["Ip_log"].exp()) + p["D"][:, None] * x
+    gate = split(F.silu(h @ p["g_proj.weight"].T))
+    return (rms(y, p["o_norm.weight"]) * gate).flatten(2) @ p["o_proj.weight"].T
+
+
+def run_model(tokens, parameters, layers, heads, mlp):
+    def under(prefix):
+        return {k[len(prefix) :]: v for k, v in parameters.items() if k.startswith(prefix)}
+
+    x = parameters["model.embeddings.weight"][tokens]
+    for layer in range(layers):
+        p = under(f"model.layers.{layer}.")
+        x = x + mix(rms(x, p["attn_norm.weight"]), under(f"model.layers.{layer}.attn."), heads)
+        if mlp:
+            h = rms(x, p["mlp_norm.weight"])
+            inner = F.silu(h @ p["mlp.gate_proj.weight"].T) * (h @ p["mlp.up_proj.weight"].T)
+            x = x + inner @ p["mlp.down_proj.weight"].T
+    return rms(x, parameters["model.norm.weight"]) @ parameters["model.embeddings.weight"].T
+
+
+@pytest.mark.parametrize("mlp", [False, True])
+def test_logits_and_gradients_agree_with_an_eager_model_in_double(driver, mlp):
+    # Five trained steps move every parameter off its initial value.
+    driver.config.write_text(driver.config.read_text().replace("mlp = false", f"mlp = {str(mlp).lower()}"))
+    driver.train("run", optimiser__steps=5)
+    checkpoint = driver.folder / "run/step-000005/model.safetensors"
+    driver.call("gradient", driver.config, checkpoint, "out")
+    got = load_file(driver.folder / "out/step-000000/model.safetensors")
+
+    parameters = {k: v.double().requires_grad_() for k, v in load_file(checkpoint).items()}
+    tokens = got["tokens"]
+    asked = torch.zeros_like(tokens, dtype=torch.bool)
+    for row in range(len(tokens)):
+        for key in tokens[row, 0:8:2]:
+            asked[row, 8:] |= tokens[row, 8:] == key
+    logits = run_model(tokens, parameters, layers=2, heads=2, mlp=mlp)
+    targets = torch.roll(tokens, -1, 1)
+    F.cross_entropy(logits[asked], targets[asked]).backward()
+
+    # The driver keeps its rows in the order of the pairs, this test in time.
+    assert sorted(got["targets"].tolist()) == sorted(targets[asked].tolist())
+    mine, theirs = logits[asked].detach(), got["logits"].double()
+    torch.testing.assert_close(theirs.sum(0), mine.sum(0), rtol=1e-4, atol=1e-3)
+    for name, parameter in parameters.items():
+        if name.endswith("Ip_log"):
+            assert f"gradient.{name}" not in got
+            continue
+        gradient = got[f"gradient.{name}"].double()
+        error = (gradient - parameter.grad).norm() / parameter.grad.norm()
+        assert error < 2e-4, f"{name}: {error:.1e}"
