@@ -201,7 +201,10 @@ static bool isPrivate(const Contraction &term, ArrayRef<StringAttr> axes) {
   return without(freeSide, used).size() != freeSide.size();
 }
 
-static std::string offsetKind(int rank) {
+static std::string offsetKind(int rank, size_t axes) {
+  if (axes < 2) {
+    return "input";
+  }
   return rank >= Transition::elementwise ? "input elementwise"
                                          : "input rank " + std::to_string(rank);
 }
@@ -229,7 +232,7 @@ std::string Analysis::describe(unsigned state, const Transition &segment) {
                     (isPrivate(term, axes) ? "private" : "shared"));
   }
   if (segment.offset) {
-    parts.push_back(offsetKind(segment.offset));
+    parts.push_back(offsetKind(segment.offset, axes.size()));
   }
   return llvm::join(parts, ", ");
 }
