@@ -111,10 +111,10 @@ void checkOutputs(const Recurrence &recurrence, const ForwardRequest &request) {
     for (const Output &output : recurrence.outputs) {
       known += (known.empty() ? "" : ", ") + output.name;
     }
-    TORCH_CHECK(recurrence.findOutput(name), recurrence.name,
-                ": there is no output '", name, "'; the outputs are ", known,
-                "; name one of them");
-    TORCH_CHECK(
+    TORCH_CHECK_VALUE(recurrence.findOutput(name), recurrence.name,
+                      ": there is no output '", name, "'; the outputs are ",
+                      known, "; name one of them");
+    TORCH_CHECK_VALUE(
         std::count(request.outputs.begin(), request.outputs.end(), name) == 1,
         recurrence.name, ": output '", name,
         "' is asked for twice; name it once");

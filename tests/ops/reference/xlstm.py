@@ -57,5 +57,5 @@ def slstm(inputs, initial=None):
         y = sigmoid(raw["o"]) * c / n
         m, first = new, False
         rows.append(y)
-    return {"y": stack(rows, (batch, tokens, heads, width))}, {
+    return {"h": stack(rows, (batch, tokens, heads, width))}, {
         "y": y, "c": c, "n": n, "m": m}

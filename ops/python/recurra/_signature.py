@@ -1,0 +1,64 @@
+# A recurrence as the calling code sees it: plain data read once from the
+# definition.
+# SPDX-License-Identifier: Apache-2.0
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Input:
+    name: str
+    role: str      # "token", "head" or "scalar"
+    sharing: str   # "head", "group" or "all"
+    axes: tuple
+    facts: tuple   # spelt as in the canonical text
+    default: str   # spelt as in the canonical text; None: required
+
+    @property
+    def dimensions(self):
+        """("B", "T", "H", "K"): "Hg" are the heads of a per-group input."""
+        lead = ("B", "T") if self.role == "token" else ()
+        if self.role != "scalar" and self.sharing != "all":
+            lead += ("Hg",) if self.sharing == "group" else ("H",)
+        return lead + self.axes
+
+    @property
+    def shape(self):
+        return show(self.dimensions)
+
+
+@dataclass(frozen=True)
+class State:
+    name: str
+    axes: tuple
+    facts: tuple
+
+    @property
+    def shape(self):
+        return show(("N", "H") + self.axes)
+
+
+@dataclass(frozen=True)
+class Output:
+    name: str
+    axes: tuple
+    optional: bool
+
+    @property
+    def shape(self):
+        return show(("B", "T", "H") + self.axes)
+
+
+@dataclass(frozen=True)
+class Signature:
+    name: str
+    text: str
+    source: str    # "file:line" of the definition, or ""
+    axes: tuple
+    inputs: tuple
+    states: tuple
+    outputs: tuple
+
+
+def show(dimensions):
+    words = ["H / group" if d == "Hg" else d for d in dimensions]
+    return "[" + ", ".join(words) + "]"
