@@ -13,7 +13,15 @@ namespace recurra {
 void registerDialects(mlir::DialectRegistry &registry,
                       llvm::ArrayRef<std::string> hidden = {});
 
-/// Every pass and phase by name, for recurra-opt; once per process.
+/// Imported `rec` to the form that everything later starts from: states made
+/// linear, nothing dead, products in a cheap order.
+void addLinearPhase(mlir::OpPassManager &passes);
+
+/// A forward function of that form to its backward function.
+void addBackwardPhase(mlir::OpPassManager &passes);
+
+/// Every pass, and the phases `phase-linear` and `phase-backward`, by name, for
+/// recurra-opt; once per process.
 void registerPasses();
 
 } // namespace recurra

@@ -2,10 +2,8 @@
 // leave a dialect unregistered: a leak between levels is then a parse error.
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/Pipeline.h"
-
-#include "mlir/Tools/mlir-opt/MlirOptMain.h"
-
 #include "llvm/ADT/STLExtras.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 using namespace mlir;
 
@@ -22,7 +20,7 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   recurra::registerDialects(registry, hidden);
   recurra::registerPasses();
-  return asMainReturnCode(MlirOptMain(static_cast<int>(arguments.size()),
-                                      arguments.data(),
-                                      "Recurra's optimizer driver\n", registry));
+  return asMainReturnCode(
+      MlirOptMain(static_cast<int>(arguments.size()), arguments.data(),
+                  "Recurra's optimizer driver\n", registry));
 }
