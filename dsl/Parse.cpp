@@ -6,6 +6,7 @@
 #include "dsl/Words.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <sstream>
 
@@ -422,7 +423,12 @@ void Parser::axisArguments(Node &node) {
     node.target = line.identifier();
   } else if (node.op == Op::At) {
     line.expect(",");
-    node.index = static_cast<int>(line.number());
+    double index = line.signedNumber();
+    if (index != std::trunc(index)) {
+      line.fail("the entry of at is no integer; an entry is a whole number; "
+                "write one from 0 to 15");
+    }
+    node.index = static_cast<int>(index);
   }
 }
 

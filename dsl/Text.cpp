@@ -50,6 +50,11 @@ std::string join(const std::vector<std::string> &words) {
   return text;
 }
 
+std::string listLine(const std::string &word,
+                     const std::vector<std::string> &names) {
+  return word + (names.empty() ? "" : " ") + join(names) + "\n";
+}
+
 std::string axesSuffix(const std::vector<std::string> &axes) {
   return axes.empty() ? "" : "[" + join(axes) + "]";
 }
@@ -106,8 +111,9 @@ public:
     for (const Output &output : recurrence.outputs) {
       outputs.push_back((output.optional ? "optional " : "") + output.name);
     }
-    return "signature\naxes " + join(axes) + "\narguments " + join(arguments) +
-           "\nstates " + join(states) + "\noutputs " + join(outputs) + "\n";
+    return "signature\n" + listLine("axes", axes) +
+           listLine("arguments", arguments) + listLine("states", states) +
+           listLine("outputs", outputs);
   }
 
   /// `outer` is the precedence of what surrounds the value.
