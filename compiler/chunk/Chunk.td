@@ -280,7 +280,7 @@ def Chunk_ReduceOp : Chunk_Op<"reduce", [Pure]> {
   let arguments = (ins StrAttr:$kind, Chunk_Tile:$input, StrArrayAttr:$over);
   let results = (outs Chunk_Tile:$result);
   let assemblyFormat = [{ custom<Keyword>($kind) $input `over` custom<Axes>($over)
-      `:` type($input) `->` type($result) attr-dict }];
+      `:` custom<Full>(type($input)) `->` custom<Full>(type($result)) attr-dict }];
   let hasVerifier = 1;
 }
 
@@ -290,7 +290,7 @@ def Chunk_ScanOp : Chunk_Op<"scan", [Pure, AllTypesMatch<["input", "result"]>]> 
   let arguments = (ins StrAttr:$kind, Chunk_Tile:$input, StrAttr:$along);
   let results = (outs Chunk_Tile:$result);
   let assemblyFormat = [{ custom<Keyword>($kind) $input `along`
-      custom<Keyword>($along) `:` type($input) attr-dict }];
+      custom<Keyword>($along) `:` custom<Full>(type($input)) attr-dict }];
   let hasVerifier = 1;
 }
 
@@ -317,7 +317,7 @@ def Chunk_RenameOp : Chunk_Op<"rename", [Pure]> {
   let arguments = (ins Chunk_Tile:$input, StrAttr:$from, StrAttr:$to);
   let results = (outs Chunk_Tile:$result);
   let assemblyFormat = [{ $input `[` custom<Keyword>($from) `->`
-      custom<Keyword>($to) `]` `:` type($input) `->` type($result) attr-dict }];
+      custom<Keyword>($to) `]` `:` custom<Full>(type($input)) `->` custom<Full>(type($result)) attr-dict }];
   let hasVerifier = 1;
 }
 
@@ -327,7 +327,7 @@ def Chunk_IndexOp : Chunk_Op<"index", [Pure]> {
   let arguments = (ins Chunk_Tile:$input, StrAttr:$axis, I64Attr:$position);
   let results = (outs Chunk_Tile:$result);
   let assemblyFormat = [{ $input `[` custom<Keyword>($axis) `=` custom<Number>($position)
-      `]` `:` type($input) `->` type($result) attr-dict }];
+      `]` `:` custom<Full>(type($input)) `->` custom<Full>(type($result)) attr-dict }];
   let hasVerifier = 1;
 }
 
@@ -337,7 +337,7 @@ def Chunk_PlaceOp : Chunk_Op<"place", [Pure]> {
   let arguments = (ins Chunk_Tile:$input, StrAttr:$axis, I64Attr:$position);
   let results = (outs Chunk_Tile:$result);
   let assemblyFormat = [{ $input `[` custom<Keyword>($axis) `=` custom<Number>($position)
-      `]` `:` type($input) `->` type($result) attr-dict }];
+      `]` `:` custom<Full>(type($input)) `->` custom<Full>(type($result)) attr-dict }];
   let hasVerifier = 1;
 }
 
@@ -349,7 +349,7 @@ def Chunk_MaskOp : Chunk_Op<"mask", [Pure, AllTypesMatch<["input", "result"]>]> 
   }];
   let arguments = (ins Chunk_Tile:$input, Chunk_Span:$span, UnitAttr:$minusInfinity);
   let results = (outs Chunk_Tile:$result);
-  let assemblyFormat = [{ $input `,` $span (`minusInfinity` $minusInfinity^)? `:` type($input) `,`
+  let assemblyFormat = [{ $input `,` $span (`minusInfinity` $minusInfinity^)? `:` custom<Full>(type($input)) `,`
       custom<SpanType>(type($span)) attr-dict }];
   let hasVerifier = 1;
 }
@@ -362,7 +362,7 @@ def Chunk_FirstOp : Chunk_Op<"first", [Pure, AllTypesMatch<["input", "result"]>]
   }];
   let arguments = (ins Chunk_Tile:$input, Chunk_Span:$span);
   let results = (outs Chunk_Tile:$result);
-  let assemblyFormat = [{ $input `,` $span `:` type($input) `,`
+  let assemblyFormat = [{ $input `,` $span `:` custom<Full>(type($input)) `,`
       custom<SpanType>(type($span)) attr-dict }];
   let hasVerifier = 1;
 }

@@ -10,7 +10,40 @@ using namespace recurra::chunk;
 
 #include "compiler/chunk/ChunkDialect.cpp.inc"
 
+namespace {
+/// Prints !chunk.tile<K:96, V:16> as !kv, a number as !s, and
+/// !chunk.buf<T per 64, H, K, bf16> as !t64_h_k_bf16.
+struct ShortNames : OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+
+  AliasResult getAlias(Type type, raw_ostream &os) const override {
+    if (auto tile = dyn_cast<TileType>(type)) {
+      os << (tile.getRank() == 0 ? "s" : "");
+      for (StringAttr axis : tile.getNames()) {
+        os << axis.getValue().lower();
+      }
+      return AliasResult::FinalAlias;
+    }
+    auto buffer = dyn_cast<BufferType>(type);
+    if (!buffer) {
+      return AliasResult::NoAlias;
+    }
+    for (auto [axis, window, per] :
+         llvm::zip(buffer.getNames(), buffer.getWindows(), buffer.getPers())) {
+      os << axis.getValue().lower() << (window ? "w" : "");
+      if (per != 1) {
+        os << per;
+      }
+      os << "_";
+    }
+    os << buffer.getElement();
+    return AliasResult::FinalAlias;
+  }
+};
+} // namespace
+
 void ChunkDialect::initialize() {
+  addInterfaces<ShortNames>();
   registerTypes();
   addOperations<
 #define GET_OP_LIST
@@ -150,6 +183,15 @@ static void printSpanType(AsmPrinter &printer, Type type) {
   if (span.getCapacity() != 1) {
     printer << ":" << span.getCapacity();
   }
+}
+
+/// A type in full, or by its alias.
+static ParseResult parseFull(AsmParser &parser, Type &type) {
+  return parser.parseType(type);
+}
+
+static void printFull(AsmPrinter &printer, Operation *, Type type) {
+  printer << type;
 }
 
 static void printSpanType(AsmPrinter &printer, Operation *, Type type) {
@@ -294,7 +336,8 @@ static void ensureYield(OpAsmParser &parser, Region &region, Location loc) {
   }
   Block &block = region.front();
   if (block.empty() || !block.back().hasTrait<OpTrait::IsTerminator>()) {
-    OpBuilder builder = OpBuilder::atBlockEnd(&block);
+    OpBuilder builder(parser.getContext());
+    builder.setInsertionPointToEnd(&block);
     YieldOp::create(builder, loc);
   }
 }
