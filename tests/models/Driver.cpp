@@ -10,7 +10,7 @@
 
 #include <torch/torch.h>
 
-#include <cstring>
+#include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -87,6 +87,7 @@ int writeGradient(char **words) {
 /// rates CONFIG: the learning rate of every step, a line each.
 int printRates(char **words) {
   const OptimiserConfig config = loadConfig(words[2], {}).optimiser;
+  std::cout << std::setprecision(17);
   for (int64_t step = 1; step <= config.steps; ++step) {
     std::cout << learningRate(config, step) << "\n";
   }

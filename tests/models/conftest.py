@@ -39,7 +39,7 @@ steps = 40
 
 [run]
 seed = 3
-threads = 2
+threads = 1
 log_every = 1
 validate_every = 20
 checkpoint_every = 20

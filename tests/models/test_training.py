@@ -25,20 +25,20 @@ def test_loss_falls(driver):
     assert sum(losses[-5:]) / 5 < 0.9 * losses[0]
 
 
-@pytest.mark.parametrize("mixer", ["palimpsa", "none"])
-def test_recall_needs_the_mixer(driver, mixer):
-    """The small task is learnt within a few hundred steps, and with the mixer's
-    output zeroed not at all."""
+@pytest.mark.parametrize("mixer, learns", [("palimpsa", True), ("none", False)])
+def test_recall_needs_the_mixer(driver, mixer, learns):
+    """Of 7 keys and 8 values 4 pairs are learnt within a hundred steps or two,
+    and with the mixer's output zeroed not at all."""
     driver.train(
-        "run", optimiser__steps=600, run__validate_every=50, run__target_accuracy=0.9,
-        run__checkpoint_every=1000, run__log_every=50, model__mixer=mixer,
-        status=0 if mixer == "palimpsa" else 3,
+        "run", optimiser__steps=400, run__validate_every=50, run__target_accuracy=0.9,
+        run__checkpoint_every=1000, run__log_every=50, model__mixer=mixer, data__vocabulary=16,
+        data__batch=64, model__width=64, model__heads=4, status=0 if learns else 3,
     )
     accuracy = [m["accuracy"] for m in driver.metrics("run", "validation")]
-    if mixer == "palimpsa":
+    if learns:
         assert accuracy[-1] >= 0.9
     else:
-        assert len(accuracy) == 12 and max(accuracy) < 2 / 16
+        assert len(accuracy) == 8 and max(accuracy) < 1.5 / 8
 
 
 def test_demo_with_the_mixer_zeroed_stays_at_chance(driver):
