@@ -7,6 +7,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -73,8 +74,10 @@ void report(const Recurrence &recurrence, const Argument &argument,
     // A mask may have reduced an axis to size 1; its first entry is shown.
     entry = entry.select(0, index[i].item<std::int64_t>());
   }
+  double number = entry.item<double>();
   TORCH_CHECK_VALUE(false, "RECURRA_CHECK: ", recurrence.name, ": ",
-                    titleOf(argument), " is ", entry.item<double>(), " at ",
+                    titleOf(argument), " is ",
+                    std::isnan(number) ? std::abs(number) : number, " at ",
                     placeOf(argument, index), "; ", rule);
 }
 

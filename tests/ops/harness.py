@@ -48,6 +48,7 @@ class Case:
     initial: dict = field(default_factory=dict)
     offsets: torch.Tensor = None
     outputs: tuple = None
+    truth: str = None  # the text that the oracle runs; None: the op's own
 
     @property
     def op(self):
@@ -63,7 +64,7 @@ class Case:
 
     def with_inputs(self, **changed):
         return Case(self.entry, {**self.inputs, **changed}, dict(self.initial),
-                    self.offsets, self.outputs)
+                    self.offsets, self.outputs, self.truth)
 
 
 def make(entry, B=2, T=33, H=2, group=1, seed=42, dtype=torch.float32,

@@ -1,9 +1,12 @@
 # The comparison itself must fail when an op is wrong: every mutation of its
 # results, and of its gradients, has to be noticed.
 # SPDX-License-Identifier: Apache-2.0
+import copy
+
 import pytest
 import torch
 
+import recurra
 from harness import check, errors, make, run
 
 
@@ -53,7 +56,6 @@ def forget_initial_gradient(result):
 def test_mutation_is_noticed(correct, mutate):
     case, result = correct
     assert max(errors(case, result).values()) <= 1
-    import copy
     wrong = copy.copy(result)
     for part in ("outputs", "finals", "of_inputs", "of_initial"):
         setattr(wrong, part, dict(getattr(result, part)))
@@ -61,19 +63,14 @@ def test_mutation_is_noticed(correct, mutate):
     assert max(errors(case, wrong).values()) > 100
 
 
-def test_check_raises_on_a_wrong_definition():
-    """An op without its gate gradient fails `check`, by name."""
-    import recurra
-
-    text = recurra.ops.simple_gla.text
-    mutant = recurra.compile(text.replace("exp(g)", "detach(exp(g))"))
-    case = make(mutant, T=30)
-    case.op.__dict__["recurrence"] = mutant.recurrence
-    result = run(case)
-    truth = make("simple_gla", T=30)
-    found = errors(truth, result)
-    assert found["dg"] > 1 and found["dv"] <= 1
-    with pytest.raises(AssertionError, match="dg"):
-        wrong = {n: e for n, e in found.items() if not e <= 1}
-        assert not wrong, wrong
-    check(truth)
+@pytest.mark.parametrize("before,after,named", (
+    ("exp(g)", "detach(exp(g))", "dg"),
+    ("k * v", "k * v * 1.001", "final S"),
+    ("scale * sum", "2 * sum", "o ")))
+def test_check_fails_on_a_wrong_definition(before, after, named):
+    truth = recurra.ops.simple_gla.text
+    assert before in truth
+    case = make(recurra.compile(truth.replace(before, after)), T=30)
+    case.truth = truth
+    with pytest.raises(AssertionError, match=f"error over its bound: .*{named}"):
+        check(case)

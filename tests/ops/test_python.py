@@ -68,9 +68,9 @@ def test_a_mistake_names_the_users_line():
         def broken(r):
             K, V = r.axis("K"), r.axis("V")
             k, v = r.token("k", (K,)), r.token("v", (V,))
-            r.state("S", (K, V))
-            r.S = r.S + k
-            r.output("o", rc.sum(r.S * k, K))
+            r.state("S", (K,))
+            r.S = r.S + k * v
+            r.output("o", r.S)
 
 
 @pytest.mark.parametrize("stage,sign", (
