@@ -2,12 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/compiler/ChunkEvaluate.h"
 
-#include "compiler/chunk/Chunk.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "tests/compiler/ChunkTile.h"
 
-#include <cmath>
-#include <functional>
 #include <limits>
 #include <random>
 
@@ -18,16 +15,6 @@ using namespace recurra::chunk;
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-/// A value: elements row-major in the type's axis order, and how far each axis
-/// is valid.
-struct Tile {
-  TileType type;
-  std::vector<double> values;
-  std::map<std::string, int64_t> valid;
-};
-
 /// A run of an axis. For T, `origin` counts within sequence `sequence`, whose
 /// first token is `start`.
 struct Span {
@@ -42,104 +29,6 @@ struct Memory {
   std::vector<bool> stored;
   bool scratch = false;
 };
-
-/// Calls `visit(index)` for every multi-index below `sizes`, row-major.
-void forEachIndex(ArrayRef<int64_t> sizes,
-                  llvm::function_ref<void(ArrayRef<int64_t>)> visit) {
-  std::vector<int64_t> index(sizes.size(), 0);
-  if (llvm::is_contained(sizes, 0)) {
-    return;
-  }
-  while (true) {
-    visit(index);
-    size_t axis = sizes.size();
-    while (axis > 0 && ++index[axis - 1] == sizes[axis - 1]) {
-      index[--axis] = 0;
-    }
-    if (axis == 0) {
-      return;
-    }
-  }
-}
-
-/// The position in `tile` of an index over `axes`, those it lacks ignored.
-int64_t locate(TileType tile, ArrayRef<StringAttr> axes,
-               ArrayRef<int64_t> index) {
-  int64_t position = 0;
-  for (auto [name, size] : llvm::zip(tile.getNames(), tile.getSizes())) {
-    position *= size;
-    for (auto [axis, entry] : llvm::zip(axes, index)) {
-      position += axis == name ? entry : 0;
-    }
-  }
-  return position;
-}
-
-Tile makeTile(TileType type, double value) {
-  return {type, std::vector<double>(type.getNumElements(), value), {}};
-}
-
-/// `result` is valid no further than `operand` along their common axes.
-void limit(Tile &result, const Tile &operand) {
-  for (auto &[axis, length] : operand.valid) {
-    if (result.type.hasAxis(axis)) {
-      auto place = result.valid.emplace(axis, length).first;
-      place->second = std::min(place->second, length);
-    }
-  }
-}
-
-double evaluateUnary(StringRef name, double x) {
-  static const std::map<std::string, double (*)(double)> table = {
-      {"arith.negf", [](double x) { return -x; }},
-      {"math.absf", [](double x) { return std::fabs(x); }},
-      {"math.exp", [](double x) { return std::exp(x); }},
-      {"math.expm1", [](double x) { return std::expm1(x); }},
-      {"math.log", [](double x) { return std::log(x); }},
-      {"math.log1p", [](double x) { return std::log1p(x); }},
-      {"math.sqrt", [](double x) { return std::sqrt(x); }},
-      {"math.rsqrt", [](double x) { return 1 / std::sqrt(x); }},
-      {"math.tanh", [](double x) { return std::tanh(x); }}};
-  auto found = table.find(name.str());
-  return found == table.end() ? nan : found->second(x);
-}
-
-double evaluateBinary(StringRef name, double x, double y) {
-  static const std::map<std::string, double (*)(double, double)> table = {
-      {"arith.addf", [](double x, double y) { return x + y; }},
-      {"arith.subf", [](double x, double y) { return x - y; }},
-      {"arith.mulf", [](double x, double y) { return x * y; }},
-      {"arith.divf", [](double x, double y) { return x / y; }},
-      {"arith.andi", [](double x, double y) { return x * y; }},
-      {"arith.maximumf",
-       [](double x, double y) {
-         return std::isnan(x) || std::isnan(y) ? nan : std::max(x, y);
-       }},
-      {"arith.minimumf", [](double x, double y) {
-         return std::isnan(x) || std::isnan(y) ? nan : std::min(x, y);
-       }}};
-  auto found = table.find(name.str());
-  return found == table.end() ? nan : found->second(x, y);
-}
-
-double compare(arith::CmpFPredicate predicate, double x, double y) {
-  switch (predicate) {
-  case arith::CmpFPredicate::OLT:
-    return x < y;
-  case arith::CmpFPredicate::OLE:
-    return x <= y;
-  case arith::CmpFPredicate::OGT:
-    return x > y;
-  case arith::CmpFPredicate::OGE:
-    return x >= y;
-  case arith::CmpFPredicate::OEQ:
-    return x == y;
-  case arith::CmpFPredicate::UNE:
-    return x != y;
-  default:
-    return nan;
-  }
-}
 
 class Evaluator {
 public:
@@ -172,16 +61,6 @@ private:
   void runLoad(LoadOp op);
   void runStore(StoreOp op);
 
-  // Values.
-  void runMap(MapOp op);
-  void runReduce(ReduceOp op);
-  void runScan(ScanOp op);
-  void runDot(DotOp op);
-  void runRename(RenameOp op);
-  void runIndex(IndexOp op);
-  void runPlace(PlaceOp op);
-  void runMask(MaskOp op);
-  void runFirst(FirstOp op);
   void runOp(Operation *op);
 
   func::FuncOp function;
@@ -410,186 +289,6 @@ void Evaluator::runStore(StoreOp op) {
   access(op, op.getBuffer(), op.getIndices(), tile(op.getValue()), true);
 }
 
-//===----------------------------------------------------------------------===//
-// Values
-//===----------------------------------------------------------------------===//
-
-void Evaluator::runMap(MapOp op) {
-  Tile result = makeTile(op.getResult().getType(), nan);
-  llvm::DenseMap<Value, std::vector<double>> scalars;
-  for (auto [argument, input] :
-       llvm::zip(op.getBlock().getArguments(), op.getInputs())) {
-    Tile &operand = tile(input);
-    limit(result, operand);
-    std::vector<double> &values = scalars[argument];
-    forEachIndex(result.type.getSizes(), [&](ArrayRef<int64_t> index) {
-      values.push_back(
-          operand.values[locate(operand.type, result.type.getNames(), index)]);
-    });
-  }
-  for (Operation &inner : op.getBlock().without_terminator()) {
-    std::vector<double> values(result.values.size());
-    for (size_t i = 0; i < values.size(); ++i) {
-      auto operand = [&](unsigned k) {
-        return scalars[inner.getOperand(k)][i];
-      };
-      if (auto constant = dyn_cast<arith::ConstantOp>(inner)) {
-        values[i] = cast<FloatAttr>(constant.getValue()).getValueAsDouble();
-      } else if (auto cmp = dyn_cast<arith::CmpFOp>(inner)) {
-        values[i] = compare(cmp.getPredicate(), operand(0), operand(1));
-      } else if (isa<arith::SelectOp>(inner)) {
-        values[i] = operand(0) != 0 ? operand(1) : operand(2);
-      } else {
-        StringRef name = inner.getName().getStringRef();
-        values[i] = inner.getNumOperands() == 1
-                        ? evaluateUnary(name, operand(0))
-                        : evaluateBinary(name, operand(0), operand(1));
-      }
-    }
-    scalars[inner.getResult(0)] = std::move(values);
-  }
-  result.values = scalars[op.getBlock().getTerminator()->getOperand(0)];
-  int64_t at = 0;
-  forEachIndex(result.type.getSizes(), [&](ArrayRef<int64_t> index) {
-    for (auto [name, entry] : llvm::zip(result.type.getNames(), index)) {
-      auto found = result.valid.find(name.str());
-      if (found != result.valid.end() && entry >= found->second) {
-        result.values[at] = nan;
-      }
-    }
-    ++at;
-  });
-  tiles[op.getResult()] = std::move(result);
-}
-
-void Evaluator::runReduce(ReduceOp op) {
-  Tile &input = tile(op.getInput());
-  bool isMax = op.getKind() == "max";
-  Tile result = makeTile(op.getResult().getType(), isMax ? -infinity : 0);
-  limit(result, input);
-  int64_t at = 0;
-  forEachIndex(input.type.getSizes(), [&](ArrayRef<int64_t> index) {
-    double &sum =
-        result.values[locate(result.type, input.type.getNames(), index)];
-    double x = input.values[at++];
-    sum = isMax ? evaluateBinary("arith.maximumf", sum, x) : sum + x;
-  });
-  tiles[op.getResult()] = std::move(result);
-}
-
-void Evaluator::runScan(ScanOp op) {
-  Tile result = tile(op.getInput());
-  ArrayRef<StringAttr> names = result.type.getNames();
-  int64_t at = 0;
-  forEachIndex(result.type.getSizes(), [&](ArrayRef<int64_t> index) {
-    std::vector<int64_t> before(index);
-    for (auto [name, entry] : llvm::zip(names, before)) {
-      if (name == op.getAlong() && --entry < 0) {
-        ++at;
-        return;
-      }
-    }
-    double last = result.values[locate(result.type, names, before)];
-    double &x = result.values[at++];
-    x = op.getKind() == "max" ? std::max(x, last) : x + last;
-  });
-  tiles[op.getResult()] = std::move(result);
-}
-
-void Evaluator::runDot(DotOp op) {
-  Tile &lhs = tile(op.getLhs()), &rhs = tile(op.getRhs());
-  Tile result = makeTile(op.getResult().getType(), 0);
-  limit(result, lhs);
-  limit(result, rhs);
-  if (op.getAcc()) {
-    result.values = tile(op.getAcc()).values;
-    limit(result, tile(op.getAcc()));
-  }
-  TileType product = lhs.type;
-  for (auto [name, size] :
-       llvm::zip(rhs.type.getNames(), rhs.type.getSizes())) {
-    product = product.hasAxis(name) ? product : product.addAxis(name, size);
-  }
-  ArrayRef<StringAttr> names = product.getNames();
-  forEachIndex(product.getSizes(), [&](ArrayRef<int64_t> index) {
-    result.values[locate(result.type, names, index)] +=
-        lhs.values[locate(lhs.type, names, index)] *
-        rhs.values[locate(rhs.type, names, index)];
-  });
-  tiles[op.getResult()] = std::move(result);
-}
-
-void Evaluator::runRename(RenameOp op) {
-  Tile &input = tile(op.getInput());
-  Tile result = makeTile(op.getResult().getType(), 0);
-  std::vector<StringAttr> names(input.type.getNames());
-  for (StringAttr &name : names) {
-    name = name == op.getFrom() ? op.getToAttr() : name;
-  }
-  for (auto &[axis, length] : input.valid) {
-    result.valid[axis == op.getFrom() ? op.getTo().str() : axis] = length;
-  }
-  int64_t at = 0;
-  forEachIndex(input.type.getSizes(), [&](ArrayRef<int64_t> index) {
-    result.values[locate(result.type, names, index)] = input.values[at++];
-  });
-  tiles[op.getResult()] = std::move(result);
-}
-
-/// Copies between a tile and entry `position` of `axis` of a bigger one.
-void copyEntry(Tile &big, Tile &small, StringRef axis, int64_t position,
-               bool toSmall) {
-  ArrayRef<StringAttr> names = big.type.getNames();
-  int64_t at = 0;
-  forEachIndex(big.type.getSizes(), [&](ArrayRef<int64_t> index) {
-    for (auto [name, entry] : llvm::zip(names, index)) {
-      if (name == axis && entry == position) {
-        double &entryOfSmall = small.values[locate(small.type, names, index)];
-        (toSmall ? entryOfSmall : big.values[at]) =
-            toSmall ? big.values[at] : entryOfSmall;
-      }
-    }
-    ++at;
-  });
-}
-
-void Evaluator::runIndex(IndexOp op) {
-  Tile result = makeTile(op.getResult().getType(), 0);
-  limit(result, tile(op.getInput()));
-  copyEntry(tile(op.getInput()), result, op.getAxis(), op.getPosition(), true);
-  tiles[op.getResult()] = std::move(result);
-}
-
-void Evaluator::runPlace(PlaceOp op) {
-  Tile result = makeTile(op.getResult().getType(), 0);
-  limit(result, tile(op.getInput()));
-  copyEntry(result, tile(op.getInput()), op.getAxis(), op.getPosition(), false);
-  tiles[op.getResult()] = std::move(result);
-}
-
-void Evaluator::runMask(MaskOp op) {
-  Tile result = tile(op.getInput());
-  StringAttr axis = op.getSpan().getType().getAxis();
-  int64_t length = spans[op.getSpan()].length, at = 0;
-  forEachIndex(result.type.getSizes(), [&](ArrayRef<int64_t> index) {
-    for (auto [name, entry] : llvm::zip(result.type.getNames(), index)) {
-      if (name == axis && entry >= length) {
-        result.values[at] = op.getMinusInfinity() ? -infinity : 0;
-      }
-    }
-    ++at;
-  });
-  tiles[op.getResult()] = std::move(result);
-}
-
-void Evaluator::runFirst(FirstOp op) {
-  Tile result = tile(op.getInput());
-  if (spans[op.getSpan()].origin != 0) {
-    result.values.assign(result.values.size(), 0);
-  }
-  tiles[op.getResult()] = std::move(result);
-}
-
 void Evaluator::runOp(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](ForallOp op) { runForall(op, 0); })
@@ -597,19 +296,26 @@ void Evaluator::runOp(Operation *op) {
       .Case([&](AllocOp op) { runAlloc(op); })
       .Case([&](LoadOp op) { runLoad(op); })
       .Case([&](StoreOp op) { runStore(op); })
-      .Case([&](FillOp op) {
+      .Case([&](MaskOp op) {
         tiles[op.getResult()] =
-            makeTile(op.getResult().getType(), op.getValue().convertToDouble());
+            mask(op, tile(op.getInput()), spans[op.getSpan()].length);
       })
-      .Case([&](MapOp op) { runMap(op); })
-      .Case([&](ReduceOp op) { runReduce(op); })
-      .Case([&](ScanOp op) { runScan(op); })
-      .Case([&](DotOp op) { runDot(op); })
-      .Case([&](RenameOp op) { runRename(op); })
-      .Case([&](IndexOp op) { runIndex(op); })
-      .Case([&](PlaceOp op) { runPlace(op); })
-      .Case([&](MaskOp op) { runMask(op); })
-      .Case([&](FirstOp op) { runFirst(op); })
+      .Case([&](FirstOp op) {
+        Tile value = tile(op.getInput());
+        if (spans[op.getSpan()].origin != 0) {
+          value.values.assign(value.values.size(), 0);
+        }
+        tiles[op.getResult()] = std::move(value);
+      })
+      .Case<FillOp, MapOp, ReduceOp, ScanOp, DotOp, RenameOp, IndexOp, PlaceOp>(
+          [&](Operation *op) {
+            std::vector<const Tile *> operands;
+            for (Value operand : op->getOperands()) {
+              operands.push_back(&tile(operand));
+            }
+            Tile value = evaluateTile(op, operands);
+            tiles[op->getResult(0)] = std::move(value);
+          })
       .Case<YieldOp, func::ReturnOp>([](Operation *) {})
       .Default([&](Operation *op) { complain(op, "unknown op"); });
 }

@@ -44,7 +44,7 @@ ChunkRun::ChunkRun(const Recurrence &recurrence, const Call &call,
   }
 }
 
-OwningOpRef<ModuleOp> ChunkRun::lower(Direction direction) {
+Spec ChunkRun::makeSpec(Direction direction) const {
   Spec spec;
   spec.direction = direction;
   spec.extents = call.extents;
@@ -65,16 +65,10 @@ OwningOpRef<ModuleOp> ChunkRun::lower(Direction direction) {
   if (direction == Direction::Backward) {
     spec.gradients = gradients;
   }
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
-      error += diagnostic.str() + "\n";
-    }
-    return success();
-  });
-  auto module = importRecurrence(context, recurrence, spec, error);
-  if (!module) {
-    return {};
-  }
+  return spec;
+}
+
+bool ChunkRun::runPasses(ModuleOp module, Direction direction) {
   PassManager passes(&context);
   passes.addNestedPass<func::FuncOp>(createCanonicalizerPass());
   passes.addNestedPass<func::FuncOp>(createCSEPass());
@@ -86,9 +80,10 @@ OwningOpRef<ModuleOp> ChunkRun::lower(Direction direction) {
   }
   passes.addNestedPass<func::FuncOp>(createCanonicalizerPass());
   passes.addNestedPass<func::FuncOp>(createCSEPass());
-  if (failed(passes.run(*module))) {
-    return {};
-  }
+  return succeeded(passes.run(module));
+}
+
+static std::vector<PlanState> planStates(const Recurrence &recurrence) {
   std::vector<PlanState> states;
   for (const State &state : recurrence.states) {
     PlanState &saved = states.emplace_back();
@@ -97,96 +92,119 @@ OwningOpRef<ModuleOp> ChunkRun::lower(Direction direction) {
       saved.axes.push_back(axisInIr(recurrence, axis));
     }
   }
+  return states;
+}
+
+/// Sets `module`, or `error`.
+bool ChunkRun::lower(Direction direction) {
+  Spec spec = makeSpec(direction);
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+      error += diagnostic.str() + "\n";
+    }
+    return success();
+  });
+  module = importRecurrence(context, recurrence, spec, error);
+  if (!module || !runPasses(*module, direction)) {
+    return false;
+  }
   auto function = *module->getOps<func::FuncOp>().begin();
-  auto choice = makePlan(function, spec, TargetDescription(), states);
+  auto choice =
+      makePlan(function, spec, TargetDescription(), planStates(recurrence));
   if (failed(choice)) {
-    return {};
+    return false;
   }
   if (adjust) {
     adjust(*choice);
   }
   plan = toText(*choice);
-  auto lowered = lowerToChunk(function, spec, *choice);
-  if (failed(lowered)) {
-    return {};
+  if (failed(lowerToChunk(function, spec, *choice))) {
+    return false;
   }
   text.clear();
   llvm::raw_string_ostream(text) << *module;
-  return succeeded(verify(*module)) ? std::move(module)
-                                    : OwningOpRef<ModuleOp>();
+  return succeeded(verify(*module));
 }
 
-bool ChunkRun::evaluate(ModuleOp module, const Values &cotangents,
-                        Values &values, Gradients &gradientsOut) {
-  auto function = *module.getOps<func::FuncOp>().begin();
+/// The array of an argument that the function reads; null for others.
+static const Array *findGiven(const Argument &argument, const Call &call,
+                              const ChunkValues &values) {
+  auto find = [&](const Arrays &from) {
+    auto found = from.find(argument.name);
+    return found == from.end() ? nullptr : &found->second;
+  };
+  switch (argument.kind) {
+  case Argument::Input:
+    return find(call.inputs);
+  case Argument::InitialState:
+    return find(call.initialStates);
+  case Argument::OutputCotangent:
+    return find(values.cotangents.outputs);
+  case Argument::FinalStateCotangent:
+    return find(values.cotangents.finalStates);
+  case Argument::Checkpoint:
+    return find(values.checkpoints);
+  default:
+    return nullptr;
+  }
+}
+
+/// The map that an argument which the function writes belongs in; null else.
+static Arrays *findTaken(const Argument &argument, ChunkValues &values) {
+  switch (argument.kind) {
+  case Argument::Output:
+    return &values.values.outputs;
+  case Argument::FinalState:
+    return &values.values.finalStates;
+  case Argument::Checkpoint:
+    return &values.checkpoints;
+  case Argument::InputGradient:
+    return &values.gradients.inputs;
+  case Argument::InitialStateGradient:
+    return &values.gradients.initialStates;
+  default:
+    return nullptr;
+  }
+}
+
+std::string recurra::runChunk(func::FuncOp function, const Call &call,
+                              ChunkValues &values, unsigned seed) {
   ChunkSizes sizes{call.batch, call.tokens, call.heads, call.offsets};
   std::vector<Argument> arguments = describeArguments(function);
   std::vector<Array> arrays;
-  auto slot = [&](const Argument &argument) -> const Array * {
-    auto find = [&](const Arrays &from) {
-      auto found = from.find(argument.name);
-      return found == from.end() ? nullptr : &found->second;
-    };
-    switch (argument.kind) {
-    case Argument::Input:
-      return find(call.inputs);
-    case Argument::InitialState:
-      return find(call.initialStates);
-    case Argument::OutputCotangent:
-      return find(cotangents.outputs);
-    case Argument::FinalStateCotangent:
-      return find(cotangents.finalStates);
-    case Argument::Checkpoint:
-      return find(checkpoints);
-    default:
-      return nullptr;
-    }
-  };
   for (auto [i, argument] : llvm::enumerate(arguments)) {
-    const Array *given = slot(argument);
+    const Array *given = findGiven(argument, call, values);
     Array empty;
     empty.values.assign(countElements(function, i, sizes),
                         std::numeric_limits<double>::quiet_NaN());
     arrays.push_back(given ? *given : empty);
   }
-  error = evaluateChunk(function, sizes, arrays, seed);
+  std::string complaint = evaluateChunk(function, sizes, arrays, seed);
   for (auto [argument, array] : llvm::zip(arguments, arrays)) {
-    if (argument.kind == Argument::Output) {
-      values.outputs[argument.name] = array;
-    } else if (argument.kind == Argument::FinalState) {
-      values.finalStates[argument.name] = array;
-    } else if (argument.kind == Argument::Checkpoint) {
-      checkpoints[argument.name] = array;
-    } else if (argument.kind == Argument::InputGradient) {
-      gradientsOut.inputs[argument.name] = array;
-    } else if (argument.kind == Argument::InitialStateGradient) {
-      gradientsOut.initialStates[argument.name] = array;
+    if (Arrays *taken = findTaken(argument, values)) {
+      (*taken)[argument.name] = array;
     }
   }
-  return error.empty();
+  return complaint;
 }
 
 Values ChunkRun::forward() {
-  Values values;
-  Gradients none;
-  checkpoints.clear();
-  if (auto module = lower(Direction::Forward)) {
-    evaluate(*module, {}, values, none);
+  chunkValues = ChunkValues();
+  if (lower(Direction::Forward)) {
+    error = runChunk(*module->getOps<func::FuncOp>().begin(), call, chunkValues,
+                     seed);
   }
-  return values;
+  return chunkValues.values;
 }
 
 Gradients ChunkRun::backward(const Values &cotangents) {
-  Gradients result;
-  Values none;
   forward();
-  if (!error.empty()) {
-    return result;
+  if (error.empty() && lower(Direction::Backward)) {
+    chunkValues.cotangents = cotangents;
+    error = runChunk(*module->getOps<func::FuncOp>().begin(), call, chunkValues,
+                     seed);
   }
-  if (auto module = lower(Direction::Backward)) {
-    evaluate(*module, cotangents, none, result);
-  }
-  return result;
+  return chunkValues.gradients;
 }
 
 double recurra::distance(const Arrays &left, const Arrays &right,

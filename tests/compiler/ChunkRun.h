@@ -5,6 +5,7 @@
 
 #include "compiler/passes/Plan.h"
 #include "dsl/Evaluate.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -12,6 +13,19 @@
 #include <functional>
 
 namespace recurra {
+
+/// What a chunk function reads beside the call, and what it writes.
+struct ChunkValues {
+  Values cotangents;   ///< read
+  Arrays checkpoints;  ///< written forward, read backward
+  Values values;       ///< written
+  Gradients gradients; ///< written
+};
+
+/// Evaluates a chunk function whose arguments are named by `chunk.arg`.
+/// Returns the evaluator's complaint, or nothing.
+std::string runChunk(mlir::func::FuncOp function, const Call &call,
+                     ChunkValues &values, unsigned seed = 1);
 
 /// Compiles to chunk with one set of choices, and evaluates in double.
 class ChunkRun {
@@ -36,15 +50,16 @@ public:
   std::string plan; ///< the last plan
 
 private:
-  mlir::OwningOpRef<mlir::ModuleOp> lower(Direction direction);
-  bool evaluate(mlir::ModuleOp module, const Values &cotangents, Values &values,
-                Gradients &gradients);
+  Spec makeSpec(Direction direction) const;
+  bool runPasses(mlir::ModuleOp module, Direction direction);
+  bool lower(Direction direction);
 
   const Recurrence &recurrence;
   const Call &call;
   std::function<void(Plan &)> adjust;
   mlir::MLIRContext context;
-  Arrays checkpoints;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  ChunkValues chunkValues;
 };
 
 /// The largest |left - right| / max(1, |right|) over all arrays of `right`, and

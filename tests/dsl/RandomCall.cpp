@@ -64,6 +64,9 @@ Call randomCall(const Recurrence &recurrence, const Sizes &sizes,
   call.group = sizes.group;
   call.offsets = sizes.offsets;
   call.extents = smallExtents(recurrence);
+  for (auto &[axis, size] : sizes.extents) {
+    call.extents[axis] = size;
+  }
   for (const Input &input : recurrence.inputs) {
     call.inputs[input.name] =
         drawArray(shapeOf(input, call), input.facts, random);

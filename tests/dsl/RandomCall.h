@@ -12,10 +12,14 @@ namespace recurra {
 struct Sizes {
   std::int64_t batch = 2, tokens = 5, heads = 2, group = 1;
   std::vector<std::int64_t> offsets;
+  std::map<std::string, std::int64_t> extents; ///< where not the small ones
 };
 
 /// Axis sizes that tell a transposed array: 3, 4, .., but R = 2, E as D.
 std::map<std::string, std::int64_t> smallExtents(const Recurrence &recurrence);
+
+/// A generator that gives the same numbers in every run.
+inline std::mt19937 seeded(unsigned seed) { return std::mt19937(seed); }
 
 /// Every input and initial state, drawn within its facts.
 Call randomCall(const Recurrence &recurrence, const Sizes &sizes,
@@ -36,6 +40,7 @@ double inner(const Values &left, const Values &right);
 double inner(const Gradients &left, const Gradients &right);
 
 /// How GoogleTest names a parameter.
+// NOLINTNEXTLINE(readability-identifier-naming): GoogleTest's name
 inline void PrintTo(const Recurrence &recurrence, std::ostream *out) {
   *out << recurrence.name;
 }
