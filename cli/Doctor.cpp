@@ -9,9 +9,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#ifdef RECURRA_TORCH_DIR
-#include <torch/version.h>
-#endif
 
 namespace recurra::cli {
 namespace {
@@ -26,13 +23,19 @@ std::string processorName() {
   return "";
 }
 
-/// The version of torch that the ops and models were built with, if any.
+/// The version of the torch that the ops and models were built with, if it is
+/// there: its version.py says  __version__ = '2.11.0'.
 Json torchVersion() {
 #ifdef RECURRA_TORCH_DIR
-  return TORCH_VERSION;
-#else
-  return nullptr;
+  std::ifstream file(RECURRA_TORCH_DIR "/version.py");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("__version__", 0) == 0) {
+      std::size_t start = line.find('\'') + 1;
+      return line.substr(start, line.find('\'', start) - start);
+    }
+  }
 #endif
+  return nullptr;
 }
 
 /// NVRTC's version: from torch's folder, the toolkit, or the system.

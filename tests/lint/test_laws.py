@@ -57,7 +57,7 @@ CASES = [
     (
         "includes",
         {"models/A.cpp": '#include "runtime/recurra.h"\n'},
-        {"models/A.cpp": "#include <torch/torch.h>\n"},
+        {"models/A.cpp": '#include <torch/torch.h>\n#include "dsl/Error.h"\n'},
     ),
     (
         "includes",
@@ -81,9 +81,21 @@ CASES = [
         },
     ),
     (
+        "twins",
+        {
+            "compiler/passes/PlanTiling.cpp": HEAD,
+            "compiler/passes/Fold.cpp": "GEN_PASS_DEF_FOLD\n",
+            "tests/compiler/PlanTest.cpp": '#include "compiler/passes/Fold.h"\n',
+        },
+        {
+            "compiler/passes/Counts.cpp": HEAD,
+            "tests/compiler/PlanTest.cpp": '#include "compiler/passes/Counts.h"\n',
+        },
+    ),
+    (
         "pass_docs",
         {"compiler/passes/Passes.td": PASS % "Folds."},
-        {"compiler/passes/Passes.td": PASS % "Before: a. After: b."},
+        {"compiler/passes/Passes.td": PASS % "```mlir\na\n// becomes\nb\n```"},
     ),
     (
         "no_catalogue_names",
