@@ -86,23 +86,30 @@ double rowErrorOf(const Squares &squares, double floor) {
   return std::isfinite(error) ? error : std::numeric_limits<double>::infinity();
 }
 
-/// The rows of one head (or of headsPerRow heads).
-void visitHead(const Array &actual, const Array &oracle, const Grid &grid,
-               std::int64_t head, RowError &worst) {
-  std::vector<Squares> rows;
+/// The least norm that float holds with full precision, and some room.
+constexpr double leastNorm = 1e-30;
+
+/// The mean row norm of one head (or of headsPerRow heads).
+double meanNorm(const Array &array, const Grid &grid, std::int64_t head) {
   double norms = 0;
+  std::int64_t rows = 0;
   for (std::int64_t b = 0; b < grid.batches; ++b) {
     for (std::int64_t t = 0; t < grid.tokens; t += grid.tokensPerRow) {
-      rows.push_back(rowSquares(actual, oracle, grid, b, t, head));
-      norms += std::sqrt(rows.back().oracle);
+      norms += std::sqrt(rowSquares(array, array, grid, b, t, head).oracle);
+      ++rows;
     }
   }
-  double floor =
-      norms / static_cast<double>(std::max<std::size_t>(rows.size(), 1)) / 20;
-  std::size_t row = 0;
+  return rows > 0 ? norms / static_cast<double>(rows) : 0;
+}
+
+/// The rows of one head (or of headsPerRow heads).
+void visitHead(const Array &actual, const Array &oracle, const Grid &grid,
+               std::int64_t head, double norm, RowError &worst) {
+  double floor = std::max(norm / 20, leastNorm);
   for (std::int64_t b = 0; b < grid.batches; ++b) {
     for (std::int64_t t = 0; t < grid.tokens; t += grid.tokensPerRow) {
-      double error = rowErrorOf(rows[row++], floor);
+      double error =
+          rowErrorOf(rowSquares(actual, oracle, grid, b, t, head), floor);
       if (error > worst.error) {
         worst = {error, b, t, head};
       }
@@ -113,7 +120,7 @@ void visitHead(const Array &actual, const Array &oracle, const Grid &grid,
 } // namespace
 
 RowError worstRow(const Array &actual, const Array &oracle, Rows rows,
-                  bool hasHeads) {
+                  bool hasHeads, const Array *other) {
   if (actual.sizes != oracle.sizes ||
       actual.values.size() != oracle.values.size()) {
     return {std::numeric_limits<double>::infinity(), 0, 0, 0};
@@ -121,7 +128,11 @@ RowError worstRow(const Array &actual, const Array &oracle, Rows rows,
   Grid grid = gridOf(oracle, rows, hasHeads);
   RowError worst;
   for (std::int64_t h = 0; h < grid.heads; h += grid.headsPerRow) {
-    visitHead(actual, oracle, grid, h, worst);
+    double norm = meanNorm(oracle, grid, h);
+    if (other) {
+      norm = (norm + meanNorm(*other, grid, h)) / 2;
+    }
+    visitHead(actual, oracle, grid, h, norm, worst);
   }
   return worst;
 }

@@ -3,6 +3,7 @@
 #include "runtime/Trial.h"
 
 #include "dsl/CallCheck.h"
+#include "runtime/Draw.h"
 #include "runtime/HostTensor.h"
 #include "runtime/Kernel.h"
 
@@ -123,6 +124,37 @@ DType leastExact(const Trial &trial) {
   return DType::F64;
 }
 
+constexpr unsigned otherSeed = 1234;
+
+/// Gradients of the head and scalar inputs that want one, for other cotangents
+/// of the same outputs and states.
+Arrays otherGradients(const Trial &trial, const Call &call) {
+  const Recurrence &recurrence = *trial.recurrence;
+  auto wanted = [&](const Input &input) {
+    return input.role != Role::Token &&
+           std::count(trial.gradients.begin(), trial.gradients.end(),
+                      input.name) > 0;
+  };
+  if (std::none_of(recurrence.inputs.begin(), recurrence.inputs.end(),
+                   wanted)) {
+    return {};
+  }
+  Values cotangents = drawCotangents(recurrence, trial.call, otherSeed);
+  std::erase_if(cotangents.outputs, [&](const auto &entry) {
+    return !trial.cotangents.outputs.contains(entry.first);
+  });
+  std::erase_if(cotangents.finalStates, [&](const auto &entry) {
+    return !trial.cotangents.finalStates.contains(entry.first);
+  });
+  Arrays all = differentiate(recurrence, call, cotangents).inputs, result;
+  for (const Input &input : recurrence.inputs) {
+    if (wanted(input)) {
+      result[input.name] = all.at(input.name);
+    }
+  }
+  return result;
+}
+
 Rows rowsOf(Role role) {
   return role == Role::Token  ? Rows::Token
          : role == Role::Head ? Rows::Head
@@ -136,12 +168,15 @@ public:
       : bound(bound), results(results) {}
   void add(const std::string &kind, const std::string &name,
            const Arrays &kernels, const Arrays &oracle, Rows rows,
-           bool hasHeads = true) {
+           bool hasHeads = true, const Arrays &others = {}) {
     auto actual = kernels.find(name);
+    auto other = others.find(name);
     if (actual != kernels.end()) {
       results.push_back(
           {kind + ' ' + name,
-           worstRow(actual->second, oracle.at(name), rows, hasHeads), bound});
+           worstRow(actual->second, oracle.at(name), rows, hasHeads,
+                    other == others.end() ? nullptr : &other->second),
+           bound});
     }
   }
 
@@ -239,6 +274,7 @@ TrialResult runOracle(const Trial &trial) {
   if (trial.backward()) {
     result.gradients =
         differentiate(*trial.recurrence, call, trial.roundedCotangents());
+    result.otherGradients = otherGradients(trial, call);
   }
   return result;
 }
@@ -260,7 +296,7 @@ std::vector<Comparison> compare(const Trial &trial, const TrialResult &kernels,
   for (const Input &input : trial.recurrence->inputs) {
     gradients.add("gradient", input.name, kernels.gradients.inputs,
                   oracle.gradients.inputs, rowsOf(input.role),
-                  input.sharing != Sharing::All);
+                  input.sharing != Sharing::All, oracle.otherGradients);
   }
   for (const State &state : trial.recurrence->states) {
     gradients.add("gradient of initial state", state.name,

@@ -36,6 +36,9 @@ struct Trial {
 struct TrialResult {
   Values values;
   Gradients gradients;
+  /// By the oracle only: gradients of head and scalar inputs for other
+  /// cotangents, which tell their usual size.
+  Arrays otherGradients;
 };
 
 /// By the kernels: forward, then backward if there are cotangents. Throws

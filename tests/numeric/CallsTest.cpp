@@ -52,8 +52,12 @@ TEST_P(CallsTest, C13EveryDtype) {
 }
 
 TEST_P(CallsTest, C13EveryInputOnceInAnotherDtype) {
+  DType all[] = {DType::F16, DType::BF16, DType::F64};
+  std::size_t turn = 0;
   for (const Input &input : recurrence().inputs) {
-    for (DType dtype : {DType::F16, DType::BF16, DType::F64}) {
+    // A dtype each, in turn; in the whole product, each dtype.
+    for (DType dtype : sampled<DType>({all[turn++ % 3]},
+                                      {DType::F16, DType::BF16, DType::F64})) {
       SCOPED_TRACE(input.name);
       Trial trial = makeTrial(recurrence(), small);
       trial.dtypes[input.name] = dtype;

@@ -72,9 +72,18 @@ TEST(RowError, NanInfinityAndOtherShapesAreInfinitelyWrong) {
   EXPECT_EQ(worstRow(actual, oracle, Rows::Token).error, 0);
   Array other{{1, 4, 2, 2}, std::vector<double>(16, 1)};
   EXPECT_EQ(worstRow(other, oracle, Rows::Token).error, infinity);
-  Array zero{{1, 1, 1, 1}, {0}}, tiny{{1, 1, 1, 1}, {1e-100}};
+  Array zero{{1, 1, 1, 1}, {0}}, tiny{{1, 1, 1, 1}, {1e-20}},
+      least{{1, 1, 1, 1}, {1e-35}};
   EXPECT_EQ(worstRow(zero, zero, Rows::Token).error, 0);
-  EXPECT_EQ(worstRow(tiny, zero, Rows::Token).error, infinity);
+  EXPECT_GT(worstRow(tiny, zero, Rows::Token).error, 1e9);
+  EXPECT_LT(worstRow(least, zero, Rows::Token).error, 1e-4); // float's end
+}
+
+TEST(RowError, ASumThatCancelsIsMeasuredByItsUsualSize) {
+  Array oracle{{}, {0.001}}, actual{{}, {0.002}}, usual{{}, {39.999}};
+  EXPECT_NEAR(worstRow(actual, oracle, Rows::Whole).error, 1, 1e-9);
+  EXPECT_NEAR(worstRow(actual, oracle, Rows::Whole, true, &usual).error, 0.001,
+              1e-9);
 }
 
 TEST(RowError, EmptyTensorsAgree) {
