@@ -1,37 +1,63 @@
 // recurra train: the face of the trainer.
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/Session.h"
-#ifdef RECURRA_TORCH_DIR
-#include "models/Train.h"
-#endif
+#include "cli/TrainDoor.h"
 
 #include <CLI/CLI.hpp>
-#include <iostream>
+#include <dlfcn.h>
+#include <filesystem>
+#include <fmt/format.h>
 
 namespace recurra::cli {
+namespace {
 
-#ifdef RECURRA_TORCH_DIR
+/// The library lies in lib/ beside the bin/ of this program, or by it.
+TrainEntry openTrainer() {
+  namespace fs = std::filesystem;
+  fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
+  std::string reason;
+  for (const fs::path &folder : {bin / "../lib", bin}) {
+    fs::path file = folder / trainLibrary;
+    if (!fs::exists(file)) {
+      continue;
+    }
+    if (void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL)) {
+      return reinterpret_cast<TrainEntry>(dlsym(library, trainSymbol));
+    }
+    reason = fmt::format(" ({})", dlerror());
+  }
+  throw UserError(fmt::format("this installation cannot train: it lacks {}{}; "
+                              "run ./dev setup, then ./dev build",
+                              trainLibrary, reason));
+}
+
+void addOptions(CLI::App &command, TrainOptions &options) {
+  command
+      .add_option("CONFIG", options.config,
+                  "a TOML file, as models/configs/recall-demo.toml")
+      ->required()
+      ->check(CLI::ExistingFile);
+  command
+      .add_option("--set", options.overrides,
+                  "change a key, as in --set optimiser.learning_rate=1e-3")
+      ->expected(1, -1);
+  command.add_option("--out", options.output,
+                     "folder of the run (default: runs/NAME)");
+  command.add_flag("--resume", options.resume,
+                   "go on from the newest checkpoint in the folder");
+  command.add_flag("--overwrite", options.overwrite,
+                   "start anew although the folder holds a run");
+  command.add_flag("--quiet", options.quiet, "no progress bar");
+}
+
+} // namespace
 
 void addTrain(CLI::App &app, Session &session) {
   CLI::App *command =
       app.add_subcommand("train", "train a model as a TOML file says");
   auto options = std::make_shared<TrainOptions>();
   auto describe = std::make_shared<bool>(false);
-  command
-      ->add_option("CONFIG", options->config,
-                   "a TOML file, as models/configs/recall-demo.toml")
-      ->required();
-  command
-      ->add_option("--set", options->overrides,
-                   "change a key, as in --set optimiser.learning_rate=1e-3")
-      ->expected(1, -1);
-  command->add_option("--out", options->output,
-                      "folder of the run (default: runs/NAME)");
-  command->add_flag("--resume", options->resume,
-                    "go on from the newest checkpoint in the folder");
-  command->add_flag("--overwrite", options->overwrite,
-                    "start anew although the folder holds a run");
-  command->add_flag("--quiet", options->quiet, "no progress bar");
+  addOptions(*command, *options);
   command->add_flag("--describe", *describe,
                     "print the model's parameters as JSON; train nothing");
   command->footer(
@@ -41,24 +67,8 @@ void addTrain(CLI::App &app, Session &session) {
       "130 interrupted, with a checkpoint to --resume from.");
   command->callback([&session, options, describe] {
     options->quiet = options->quiet || session.json;
-    TrainStatus status = *describe ? describeModel(*options, std::cout)
-                                   : train(*options, std::cout);
-    session.status = static_cast<int>(status);
+    session.status = openTrainer()(*options, *describe);
   });
 }
-
-#else
-
-void addTrain(CLI::App &app, Session &session) {
-  CLI::App *command = app.add_subcommand(
-      "train", "train a model (not in this build, which lacks torch)");
-  command->allow_extras();
-  command->callback([] {
-    throw UserError("this build has no torch, so it cannot train; run ./dev "
-                    "setup, then ./dev build");
-  });
-}
-
-#endif
 
 } // namespace recurra::cli

@@ -32,6 +32,15 @@ int run(CLI::App &app, Session &session, int argc, char **argv) {
   try {
     app.parse(argc, argv);
     return session.status;
+  } catch (const CLI::RequiredError &missing) {
+    std::vector<std::string> extras = app.remaining();
+    if (extras.empty() || !app.get_subcommands().empty()) {
+      app.exit(missing);
+    } else {
+      fmt::print(stderr, "error: no command '{}'; recurra --help lists them\n",
+                 extras[0]);
+    }
+    return BadInput;
   } catch (const CLI::ParseError &stop) {
     return app.exit(stop) == 0 ? Good : BadInput;
   } catch (const UserError &error) {

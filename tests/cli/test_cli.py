@@ -135,7 +135,7 @@ def test_a_mistake_in_a_text_names_its_line(recurra, tmp_path):
 
 @pytest.mark.parametrize("stage, sign", [
     ("rec", "rec.scan"), ("linear", "rec.form"), ("backward", "reverse"),
-    ("chunk", "chunk.forall"), ("llvm", "llvm.func"), ("asm", "zmm"),
+    ("chunk", "chunk.forall"), ("llvm", "define "), ("asm", "zmm"),
 ])
 def test_inspect_prints_each_stage(recurra, stage, sign):
     if stage == "asm" and "avx512f" not in Path("/proc/cpuinfo").read_text():
@@ -221,6 +221,7 @@ def test_cache_counts_and_clears(recurra):
     (["check", "gla", "--dtype", "int8"], ["int8", "bf16"]),
     (["dance"], ["dance"]),
     ([], ["subcommand"]),
+    (["inspect"], ["NAME"]),
     (["train", "/nowhere.toml"], ["/nowhere.toml"]),
 ])
 def test_wrong_input_exits_2_and_says_why(recurra, arguments, words):
