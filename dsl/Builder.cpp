@@ -5,12 +5,14 @@
 #include "dsl/Draft.h"
 
 #include <algorithm>
+#include <iostream>
 
 namespace recurra::dsl {
 namespace {
 
 std::vector<std::string> namesOf(const std::vector<Axis> &axes) {
   std::vector<std::string> names;
+  names.reserve(axes.size());
   for (const Axis &axis : axes) {
     names.push_back(axis.name);
   }
@@ -100,12 +102,12 @@ struct Options {
 
 } // namespace
 
-Builder::Builder(Name name) : draft(std::make_shared<Draft>()) {
+Builder::Builder(const Name &name) : draft(std::make_shared<Draft>()) {
   checkName(draft->recurrence, name.text, name.location);
   draft->recurrence.name = name.text;
 }
 
-Axis Builder::axis(Name name) {
+Axis Builder::axis(const Name &name) {
   checkName(draft->recurrence, name.text, name.location);
   draft->recurrence.axes.push_back({name.text, name.location});
   return draft->recurrence.axes.back();
@@ -150,24 +152,25 @@ State Builder::carry(const Name &name, const std::vector<Axis> &axes,
   return {draft, draft->latest.size() - 1};
 }
 
-void Builder::output(Name name, Operand value) {
+void Builder::output(const Name &name, Arg value) {
   checkValue(*draft, name, value);
   addOutput(*draft, name, value,
             declaredOrder(draft->recurrence, value.value.node), false);
 }
 
-void Builder::output(Name name, Operand value, Optional) {
+void Builder::output(const Name &name, Arg value, Optional) {
   output(name, value);
   draft->recurrence.outputs.back().optional = true;
 }
 
-void Builder::output(Name name, std::vector<Axis> axes, Operand value) {
+void Builder::output(const Name &name, const std::vector<Axis> &axes,
+                     Arg value) {
   checkValue(*draft, name, value);
   checkAxes(draft->recurrence, name, axes);
   addOutput(*draft, name, value, namesOf(axes), false);
 }
 
-void Builder::output(Name name, std::vector<Axis> axes, Operand value,
+void Builder::output(const Name &name, const std::vector<Axis> &axes, Arg value,
                      Optional) {
   output(name, axes, value);
   draft->recurrence.outputs.back().optional = true;
@@ -196,10 +199,15 @@ Recurrence Builder::finish() {
   return result;
 }
 
-Recurrence define(Name name, const std::function<void(Builder &)> &body) {
-  Builder builder(std::move(name));
+Recurrence define(const Name &name,
+                  const std::function<void(Builder &)> &body) {
+  Builder builder(name);
   body(builder);
-  return builder.finish();
+  Recurrence result = builder.finish();
+  for (const std::string &warning : result.warnings) {
+    std::cerr << "warning: " << warning << "\n";
+  }
+  return result;
 }
 
 } // namespace recurra::dsl

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "dsl/Operators.h"
+#include "dsl/StateHandle.h"
 
 #include <functional>
-#include <initializer_list>
 #include <variant>
 
 namespace recurra::dsl {
@@ -45,72 +44,45 @@ inline constexpr Sharing perGroup = Sharing::Group;
 inline constexpr Sharing sharedByAllHeads = Sharing::All;
 
 /// The value of an input that the caller leaves out.
-inline OrElse orElse(Operand value) { return {value.value}; }
+inline OrElse orElse(Arg value) { return {value.value}; }
 /// The value of a state before the first token, unless the caller gives one.
-inline Initial initial(Operand value) { return {value.value}; }
+inline Initial initial(Arg value) { return {value.value}; }
 /// An output that is computed only when the call asks for it.
 inline constexpr Optional optional{};
 
-/// A carried value. Reading it gives its latest value; assigning to it, also
-/// from another state, is an update. It cannot be copied: `Expr old = S;` keeps
-/// a value.
-class State {
-public:
-  State(std::shared_ptr<Draft> draft, std::size_t index)
-      : draft(std::move(draft)), index(index) {}
-  State(const State &) = delete;
-  // Viable on temporaries only, so that `S = R` takes the update below, which
-  // knows the user's line.
-  State &operator=(const State &) && = delete;
-
-  State &operator=(Operand value) &;
-  State &operator+=(Operand value) &;
-  State &operator-=(Operand value) &;
-  State &operator*=(Operand value) &;
-  State &operator/=(Operand value) &;
-
-  operator Expr() const; ///< the latest value
-  Expr at(const Axis &axis, int index, const char *file = __builtin_FILE(),
-          int line = __builtin_LINE()) const;
-  /// The value at the start of the token.
-  Expr atStart(const SourceLocation &location) const;
-
-private:
-  State &combine(Op op, const Operand &value) &;
-
-  std::shared_ptr<Draft> draft;
-  std::size_t index;
-};
-
 class Builder {
 public:
-  explicit Builder(Name name);
+  explicit Builder(const Name &name);
 
-  Axis axis(Name name);
+  Axis axis(const Name &name);
   /// One value per token and head.
   template <typename... Options>
-  Expr token(Name name, std::vector<Axis> axes, Options... options) {
+  Expr token(const Name &name, const std::vector<Axis> &axes,
+             const Options &...options) {
     return input(Role::Token, name, axes, {Option(options)...});
   }
   /// A parameter: one value per head.
   template <typename... Options>
-  Expr head(Name name, std::vector<Axis> axes, Options... options) {
+  Expr head(const Name &name, const std::vector<Axis> &axes,
+            const Options &...options) {
     return input(Role::Head, name, axes, {Option(options)...});
   }
   /// One number.
   template <typename... Options>
-  Expr scalar(Name name, Options... options) {
+  Expr scalar(const Name &name, const Options &...options) {
     return input(Role::Scalar, name, {}, {Option(options)...});
   }
   template <typename... Options>
-  State state(Name name, std::vector<Axis> axes, Options... options) {
+  State state(const Name &name, const std::vector<Axis> &axes,
+              const Options &...options) {
     return carry(name, axes, {Option(options)...});
   }
   /// Axes in the order in which they were declared, or as listed.
-  void output(Name name, Operand value);
-  void output(Name name, Operand value, Optional);
-  void output(Name name, std::vector<Axis> axes, Operand value);
-  void output(Name name, std::vector<Axis> axes, Operand value, Optional);
+  void output(const Name &name, Arg value);
+  void output(const Name &name, Arg value, Optional);
+  void output(const Name &name, const std::vector<Axis> &axes, Arg value);
+  void output(const Name &name, const std::vector<Axis> &axes, Arg value,
+              Optional);
 
   /// `body` n times, 1 to 16; body() or body(0), body(1), ..
   void repeat(int n, const std::function<void(int)> &body,
@@ -129,7 +101,8 @@ private:
   std::shared_ptr<Draft> draft;
 };
 
-/// Runs `body` once to build a recurrence. Throws UserError.
-Recurrence define(Name name, const std::function<void(Builder &)> &body);
+/// Runs `body` once to build a recurrence. Throws UserError; warnings go to
+/// stderr and into Recurrence::warnings.
+Recurrence define(const Name &name, const std::function<void(Builder &)> &body);
 
 } // namespace recurra::dsl

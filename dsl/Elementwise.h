@@ -1,7 +1,6 @@
-// The meaning of the elementwise operators: value and slope side by side.
-// Values also over complex numbers, whose imaginary part carries a derivative
-// that owes nothing to the slopes (the complex step). SPDX-License-Identifier:
-// Apache-2.0
+// The values of the elementwise operators, over complex numbers too: there the
+// imaginary part carries a derivative that owes nothing to Slopes.h (the
+// complex step). SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "dsl/Expr.h"
@@ -79,42 +78,6 @@ Scalar unary(Op op, const Scalar &x) {
   }
 }
 
-/// d unary(x) / dx, given y = unary(x).
-inline double slope(Op op, double x, double y) {
-  switch (op) {
-  case Op::Neg:
-    return -1;
-  case Op::Abs:
-    return x < 0 ? -1 : 1;
-  case Op::Exp:
-    return y;
-  case Op::Log:
-    return 1 / x;
-  case Op::Expm1:
-    return std::exp(x);
-  case Op::Log1p:
-    return 1 / (1 + x);
-  case Op::Sqrt:
-    return 0.5 / y;
-  case Op::Rsqrt:
-    return -0.5 * y / x;
-  case Op::Tanh:
-    return 1 - y * y;
-  case Op::Sigmoid:
-    return y * (1 - y);
-  case Op::Softplus:
-    return sigmoid(x);
-  case Op::LogSigmoid:
-    return sigmoid(-x);
-  case Op::Silu:
-    return sigmoid(x) * (1 + x * sigmoid(-x));
-  case Op::Square:
-    return 2 * x;
-  default: // Detach
-    return 0;
-  }
-}
-
 /// Comparisons give 1 or 0.
 template <typename Scalar>
 Scalar binary(Op op, const Scalar &a, const Scalar &b) {
@@ -135,29 +98,6 @@ Scalar binary(Op op, const Scalar &a, const Scalar &b) {
     return realPart(a) < realPart(b) ? 1.0 : 0.0;
   default: // LessEqual
     return realPart(a) <= realPart(b) ? 1.0 : 0.0;
-  }
-}
-
-struct Slopes {
-  double left = 0, right = 0;
-};
-
-inline Slopes slopes(Op op, double a, double b) {
-  switch (op) {
-  case Op::Add:
-    return {1, 1};
-  case Op::Sub:
-    return {1, -1};
-  case Op::Mul:
-    return {b, a};
-  case Op::Div:
-    return {1 / b, -a / (b * b)};
-  case Op::Min:
-    return a <= b ? Slopes{1, 0} : Slopes{0, 1};
-  case Op::Max:
-    return a >= b ? Slopes{1, 0} : Slopes{0, 1};
-  default: // comparisons
-    return {0, 0};
   }
 }
 

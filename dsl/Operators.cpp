@@ -107,7 +107,7 @@ Expr Expr::at(const Axis &axis, int index, const char *file, int line) const {
   return apply(std::move(node), {Operand(*this, file, line)});
 }
 
-Expr rename(Operand x, const Axis &from, const Axis &to) {
+Expr rename(Arg x, const Axis &from, const Axis &to) {
   Node node;
   node.op = Op::Rename;
   node.axis = from.name;
@@ -127,7 +127,7 @@ Expr previous(const State &state, const char *file, int line) {
   return state.atStart({file, line});
 }
 
-Expr previous(Operand value, const std::string &name) {
+Expr previous(Arg value, const std::string &name) {
   checkDefined(value);
   const std::shared_ptr<Draft> &draft = value.value.draft;
   if (!draft || !variesByToken(draft->recurrence, value.value.node)) {

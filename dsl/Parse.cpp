@@ -1,13 +1,11 @@
 // Reading the canonical text back: a statement a line, infix expressions.
 // SPDX-License-Identifier: Apache-2.0
+#include "dsl/ExpressionReader.h"
 #include "dsl/Rules.h"
 #include "dsl/Text.h"
-#include "dsl/Tokens.h"
 #include "dsl/Words.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <sstream>
 
 namespace recurra {
@@ -24,7 +22,7 @@ bool findWord(const Words &words, std::string_view word, Value &value) {
   return false;
 }
 
-/// Builds the recurrence line by line; `named` holds lets and updates.
+/// Builds the recurrence line by line.
 class Parser {
 public:
   Recurrence run(const std::string &text);
@@ -47,26 +45,15 @@ private:
   std::vector<Fact> facts();
   Fact fact(Fact::Kind kind);
 
-  NodeRef expression() { return comparison(); }
-  NodeRef comparison();
-  NodeRef additive();
-  NodeRef multiplicative();
-  NodeRef unary();
-  NodeRef atom();
-  NodeRef call(const std::string &word);
-  NodeRef read(const std::string &name);
-  void axisArguments(Node &node);
-  Op opOf(const std::string &word, const Node &node);
-  NodeRef binary(Op op, NodeRef left, NodeRef right);
-  NodeRef number(double value);
-  bool isAxis(const std::string &name) const;
+  NodeRef expression() { return ExpressionReader(result, named, line).read(); }
+  NodeRef zero();
 
   template <typename Item>
   void reorder(std::vector<Item> &items, const std::vector<std::string> &names);
   std::vector<std::string> nameList();
 
   Recurrence result;
-  std::map<std::string, NodeRef> named;
+  std::map<std::string, NodeRef> named; ///< lets and updates
   bool inSignature = false;
   TokenLine line;
 };
@@ -139,7 +126,7 @@ std::vector<std::string> Parser::axesList() {
   }
   do {
     axes.push_back(line.identifier());
-    if (!isAxis(axes.back())) {
+    if (!hasAxis(result, axes.back())) {
       line.fail("the unknown axis '" + axes.back() +
                 "'; axes are declared first; add 'axis " + axes.back() + "'");
     }
@@ -198,7 +185,7 @@ void Parser::state() {
   state.axes = axesList();
   state.facts = facts();
   state.location = line.location();
-  state.initial = line.take("initial") ? expression() : number(0);
+  state.initial = line.take("initial") ? expression() : zero();
   result.states.push_back(std::move(state));
 }
 
@@ -312,208 +299,13 @@ void Parser::outputsLine() {
 /// A state without an update is left to `validate`.
 void Parser::finishStates() {
   for (State &state : result.states) {
-    state.initial = state.initial ? state.initial : number(0);
+    state.initial = state.initial ? state.initial : zero();
   }
 }
 
-bool Parser::isAxis(const std::string &name) const {
-  return std::any_of(result.axes.begin(), result.axes.end(),
-                     [&](const Axis &axis) { return axis.name == name; });
-}
-
-NodeRef Parser::number(double value) {
-  Node node;
-  node.value = value;
-  node.location = line.location();
-  return makeNode(std::move(node));
-}
-
-NodeRef Parser::binary(Op op, NodeRef left, NodeRef right) {
-  Node node;
-  node.op = op;
-  node.operands = {std::move(left), std::move(right)};
-  node.location = line.location();
-  return makeNode(std::move(node));
-}
-
-NodeRef Parser::comparison() {
-  NodeRef left = additive();
-  if (line.take("<")) {
-    return binary(Op::Less, left, additive());
-  }
-  if (line.take("<=")) {
-    return binary(Op::LessEqual, left, additive());
-  }
-  return left;
-}
-
-NodeRef Parser::additive() {
-  NodeRef left = multiplicative();
-  while (true) {
-    if (line.take("+")) {
-      left = binary(Op::Add, left, multiplicative());
-    } else if (line.take("-")) {
-      left = binary(Op::Sub, left, multiplicative());
-    } else {
-      return left;
-    }
-  }
-}
-
-NodeRef Parser::multiplicative() {
-  NodeRef left = unary();
-  while (true) {
-    if (line.take("*")) {
-      left = binary(Op::Mul, left, unary());
-    } else if (line.take("/")) {
-      left = binary(Op::Div, left, unary());
-    } else {
-      return left;
-    }
-  }
-}
-
-NodeRef Parser::unary() {
-  if (!line.take("-")) {
-    return atom();
-  }
-  if (line.isNumber()) {
-    return number(-line.number());
-  }
-  Node node;
-  node.op = Op::Neg;
-  node.operands = {unary()};
-  node.location = line.location();
-  return makeNode(std::move(node));
-}
-
-NodeRef Parser::atom() {
-  if (line.isNumber()) {
-    return number(line.number());
-  }
-  if (line.take("(")) {
-    NodeRef inner = expression();
-    line.expect(")");
-    return inner;
-  }
-  std::string word = line.word();
-  return line.take("(") ? call(word) : read(word);
-}
-
-NodeRef Parser::read(const std::string &name) {
-  auto found = named.find(name);
-  if (found != named.end()) {
-    return found->second;
-  }
-  if (const Input *input = result.findInput(name)) {
-    return readInput(*input, line.location());
-  }
-  if (const State *state = result.findState(name)) {
-    return readState(*state, line.location());
-  }
-  line.fail("'" + name +
-            "' is used before it is defined; a value is declared "
-            "above its first use; move its line up");
-}
-
-void Parser::axisArguments(Node &node) {
-  node.axis = line.identifier();
-  if (node.op == Op::Rename) {
-    line.expect(",");
-    node.target = line.identifier();
-  } else if (node.op == Op::At) {
-    line.expect(",");
-    double index = line.signedNumber();
-    if (index != std::trunc(index)) {
-      line.fail("the entry of at is no integer; an entry is a whole number; "
-                "write one from 0 to 15");
-    }
-    node.index = static_cast<int>(index);
-  }
-}
-
-/// `max` is two operators: of two values, or over an axis.
-Op Parser::opOf(const std::string &word, const Node &node) {
-  bool one = node.operands.size() == 1;
-#define X(Name, Text)                                                          \
-  if (word == Text && one) {                                                   \
-    return Op::Name;                                                           \
-  }
-  RECURRA_UNARY_OPS(X)
-  RECURRA_AXIS_OPS(X)
-#undef X
-#define X(Name, Text)                                                          \
-  if (word == Text && !one) {                                                  \
-    return Op::Name;                                                           \
-  }
-  RECURRA_BINARY_OPS(X)
-#undef X
-  if (word == "select") {
-    return Op::Select;
-  }
-  if (word == "rename" || word == "at") {
-    return word == "at" ? Op::At : Op::Rename;
-  }
-  line.fail("'" + word + "' is no operator on " +
-            std::to_string(node.operands.size()) +
-            " values; the operators are those of the language; correct the "
-            "word or its operands");
-}
-
-std::size_t operandCount(Op op) {
-  switch (op) {
-#define X(Name, Text) case Op::Name:
-    RECURRA_BINARY_OPS(X)
-#undef X
-    return 2;
-  case Op::Select:
-    return 3;
-  default:
-    return 1;
-  }
-}
-
-bool takesAxis(Op op) {
-  switch (op) {
-#define X(Name, Text) case Op::Name:
-    RECURRA_AXIS_OPS(X)
-#undef X
-  case Op::Rename:
-  case Op::At:
-    return true;
-  default:
-    return false;
-  }
-}
-
-NodeRef Parser::call(const std::string &word) {
+NodeRef Parser::zero() {
   Node node;
   node.location = line.location();
-  if (word == "extent") {
-    node.op = Op::Extent;
-    node.axis = line.identifier();
-    line.expect(")");
-    return makeNode(std::move(node));
-  }
-  bool axis = false;
-  do {
-    axis = isAxis(line.peek());
-    if (!axis) {
-      node.operands.push_back(expression());
-    }
-  } while (!axis && line.take(","));
-  node.op = opOf(word, node);
-  if (takesAxis(node.op) != axis ||
-      operandCount(node.op) != node.operands.size()) {
-    line.fail("'" + word +
-              "' has the wrong operands; reductions, rename and "
-              "at name a declared axis, other operators none; "
-              "correct the call");
-  }
-  if (axis) {
-    axisArguments(node);
-  }
-  line.expect(")");
   return makeNode(std::move(node));
 }
 

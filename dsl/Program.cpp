@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsl/Program.h"
 
+#include "dsl/Slopes.h"
+
 #include <algorithm>
+#include <ranges>
 
 namespace recurra {
 namespace {
@@ -91,17 +94,17 @@ IndexMap mapIndices(const Names &over, const Names &into,
                     int entry) {
   std::map<std::string, std::int64_t> strides;
   std::int64_t stride = 1;
-  for (auto axis = into.rbegin(); axis != into.rend(); ++axis) {
-    strides[*axis] = stride;
-    stride *= extents.at(*axis);
+  for (const std::string &axis : std::views::reverse(into)) {
+    strides[axis] = stride;
+    stride *= extents.at(axis);
   }
   std::int64_t base = fixed.empty() ? 0 : strides.at(fixed) * entry;
   IndexMap map(sizeOf(over, extents));
   for (std::size_t i = 0; i < map.size(); ++i) {
     std::int64_t rest = static_cast<std::int64_t>(i), index = base;
-    for (auto axis = over.rbegin(); axis != over.rend(); ++axis) {
-      std::int64_t extent = extents.at(*axis);
-      auto found = strides.find(*axis);
+    for (const std::string &axis : std::views::reverse(over)) {
+      std::int64_t extent = extents.at(axis);
+      auto found = strides.find(axis);
       index += found == strides.end() ? 0 : rest % extent * found->second;
       rest /= extent;
     }

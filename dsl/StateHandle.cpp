@@ -1,6 +1,7 @@
-// The State handle of the notation: reading and updating a carried value.
+// Reading and updating a carried value.
 // SPDX-License-Identifier: Apache-2.0
-#include "dsl/Builder.h"
+#include "dsl/StateHandle.h"
+
 #include "dsl/Draft.h"
 
 namespace recurra::dsl {
@@ -42,7 +43,7 @@ Expr State::at(const Axis &axis, int entry, const char *file, int line) const {
   return Expr(*this).at(axis, entry, file, line);
 }
 
-State &State::operator=(Operand value) & {
+State &State::operator=(Arg value) & {
   checkUpdate(*draft, draft->recurrence.states[index], value);
   draft->latest[index] = value.value.node;
   return *this;
@@ -53,9 +54,9 @@ State &State::combine(Op op, const Operand &value) & {
   return *this = Operand(apply(op, {current, value}), value.location);
 }
 
-State &State::operator+=(Operand value) & { return combine(Op::Add, value); }
-State &State::operator-=(Operand value) & { return combine(Op::Sub, value); }
-State &State::operator*=(Operand value) & { return combine(Op::Mul, value); }
-State &State::operator/=(Operand value) & { return combine(Op::Div, value); }
+State &State::operator+=(Arg value) & { return combine(Op::Add, value); }
+State &State::operator-=(Arg value) & { return combine(Op::Sub, value); }
+State &State::operator*=(Arg value) & { return combine(Op::Mul, value); }
+State &State::operator/=(Arg value) & { return combine(Op::Div, value); }
 
 } // namespace recurra::dsl

@@ -62,6 +62,7 @@ std::string axesSuffix(const std::vector<std::string> &axes) {
 template <typename Item>
 std::vector<const Item *> byName(const std::vector<Item> &items) {
   std::vector<const Item *> sorted;
+  sorted.reserve(items.size());
   for (const Item &item : items) {
     sorted.push_back(&item);
   }
@@ -266,6 +267,7 @@ private:
 
   std::string call(const Node &node) {
     std::vector<std::string> arguments;
+    arguments.reserve(node.operands.size() + 2);
     for (const NodeRef &operand : node.operands) {
       arguments.push_back(expression(operand, Comparison));
     }

@@ -4,8 +4,6 @@
 #include "dsl/Rules.h"
 
 #include <algorithm>
-#include <cctype>
-#include <set>
 
 namespace recurra {
 namespace {
@@ -15,51 +13,6 @@ using Names = std::vector<std::string>;
 Names sorted(Names names) {
   std::sort(names.begin(), names.end());
   return names;
-}
-
-bool isWordOfTheLanguage(const std::string &name) {
-  static const std::set<std::string> words = {
-      "at",
-      "extent",
-      "rename",
-      "select",
-      "inf",
-      "nan",
-      "token",
-      "head",
-      "scalar",
-      "state",
-      "output",
-      "next",
-      "let",
-      "axes",
-      "states",
-      "arguments",
-      "outputs",
-      "signature",
-      "initial",
-      "optional",
-      "recurrence",
-#define X(Name, Text) Text,
-      RECURRA_UNARY_OPS(X) RECURRA_BINARY_OPS(X) RECURRA_AXIS_OPS(X)
-#undef X
-  };
-  return words.count(name) != 0;
-}
-
-bool isIdentifier(const std::string &name) {
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) {
-    return false;
-  }
-  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return c < 128 && (std::isalnum(c) || c == '_');
-  });
-}
-
-std::string placeOf(const SourceLocation &location) {
-  return location.line == 0
-             ? ""
-             : " at " + location.file + ":" + std::to_string(location.line);
 }
 
 void checkDistinctAxes(const std::string &what, const Names &axes,
@@ -274,6 +227,7 @@ void Validator::checkOutput(const Output &output) {
 void Validator::checkReads() {
   for (const State &state : recurrence.states) {
     std::vector<NodeRef> readers;
+    readers.reserve(recurrence.outputs.size() + recurrence.states.size());
     for (const Output &output : recurrence.outputs) {
       readers.push_back(output.value);
     }
@@ -322,87 +276,6 @@ void Validator::checkGraph(const NodeRef &root) {
 }
 
 } // namespace
-
-void checkName(const Recurrence &recurrence, const std::string &name,
-               const SourceLocation &location) {
-  if (!isIdentifier(name)) {
-    throw UserError(location, "'" + name +
-                                  "' is no name; names are letters, digits "
-                                  "and _, not first a digit; rename it");
-  }
-  if (isWordOfTheLanguage(name)) {
-    throw UserError(location, "'" + name +
-                                  "' is a word of the language; names differ "
-                                  "from its words; rename it");
-  }
-  const SourceLocation *first = nullptr;
-  for (const Axis &axis : recurrence.axes) {
-    first = axis.name == name ? &axis.location : first;
-  }
-  const Input *input = recurrence.findInput(name);
-  const State *state = recurrence.findState(name);
-  const Output *output = recurrence.findOutput(name);
-  first = input    ? &input->location
-          : state  ? &state->location
-          : output ? &output->location
-                   : first;
-  if (first) {
-    throw UserError(location, "'" + name + "' is declared already" +
-                                  placeOf(*first) +
-                                  "; axes, inputs, states and outputs have "
-                                  "distinct names; rename one");
-  }
-}
-
-void checkUpdateAxes(const State &state, const NodeRef &update,
-                     const SourceLocation &location) {
-  Names own = sorted(state.axes);
-  if (update->axes == own) {
-    return;
-  }
-  Names missing, extra;
-  std::set_difference(own.begin(), own.end(), update->axes.begin(),
-                      update->axes.end(), std::back_inserter(missing));
-  std::set_difference(update->axes.begin(), update->axes.end(), own.begin(),
-                      own.end(), std::back_inserter(extra));
-  std::string remedy = missing.empty()
-                           ? "sum over " + listAxes(extra)
-                           : "multiply by a value over " + listAxes(missing);
-  throw UserError(
-      location, "state '" + state.name + "' has axes " + listAxes(state.axes) +
-                    " but its update has " + listAxes(update->axes) +
-                    "; the two must agree; " + remedy + ", or declare " +
-                    state.name + " over " + listAxes(update->axes));
-}
-
-bool variesByToken(const Recurrence &recurrence, const NodeRef &value) {
-  for (const NodeRef &node : operandsFirst({value})) {
-    const Input *input =
-        node->op == Op::Input ? recurrence.findInput(node->name) : nullptr;
-    if (node->op == Op::State || (input && input->role == Role::Token)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-NodeRef readState(const State &state, const SourceLocation &location) {
-  Node node;
-  node.op = Op::State;
-  node.name = state.name;
-  node.axes = state.axes;
-  node.location = location;
-  return makeNode(std::move(node));
-}
-
-NodeRef readInput(const Input &input, const SourceLocation &location) {
-  Node node;
-  node.op = Op::Input;
-  node.name = input.name;
-  node.axes = input.axes;
-  node.location = location;
-  return makeNode(std::move(node));
-}
 
 void validate(Recurrence &recurrence) {
   Validator(recurrence).run();

@@ -49,6 +49,7 @@ std::vector<Feed> feedsOf(const Recurrence &recurrence, const Call &call,
 
 std::vector<NodeRef> stepRoots(const Recurrence &recurrence) {
   std::vector<NodeRef> roots;
+  roots.reserve(recurrence.states.size() + recurrence.outputs.size());
   for (const State &state : recurrence.states) {
     roots.push_back(state.next);
   }
@@ -60,6 +61,7 @@ std::vector<NodeRef> stepRoots(const Recurrence &recurrence) {
 
 std::vector<NodeRef> initialRoots(const Recurrence &recurrence) {
   std::vector<NodeRef> roots;
+  roots.reserve(recurrence.states.size());
   for (const State &state : recurrence.states) {
     roots.push_back(state.initial);
   }

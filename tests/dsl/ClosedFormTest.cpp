@@ -16,7 +16,7 @@ namespace {
 constexpr int K = 3, V = 4; ///< sizes that smallExtents gives
 
 Call randomOf(const std::string &name, const Sizes &sizes, unsigned seed = 5) {
-  std::mt19937 random(seed);
+  std::mt19937 random = seeded(seed);
   Call call = randomCall(*findRecurrence(name), sizes, random);
   call.initialStates.clear();
   return call;
@@ -154,7 +154,7 @@ TEST(ClosedForm, PalimpsaOfEqualTokensIsAPosterior) {
 }
 
 TEST(ClosedForm, BothFormsOfPalimpsaAgreeInValuesAndGradients) {
-  std::mt19937 random(9);
+  std::mt19937 random = seeded(9);
   const Recurrence &linear = *findRecurrence("palimpsa");
   const Recurrence &published = *findRecurrence("palimpsa_mu");
   Call call = randomOf("palimpsa", {2, 7, 4, 2, {}});
@@ -188,7 +188,7 @@ TEST(ClosedForm, MlstmIsItsUnstabilisedForm) {
 
 TEST(Oracle, PackedSequencesAreSequencesOnTheirOwn) {
   for (const Recurrence &recurrence : catalogue()) {
-    std::mt19937 random(4);
+    std::mt19937 random = seeded(4);
     Call call = randomCall(recurrence, {1, 5, 2, 1, {0, 2, 2, 5}}, random);
     Values packed = evaluate(recurrence, call);
     for (const State &state : recurrence.states) {
@@ -227,7 +227,7 @@ TEST(Oracle, PackedSequencesAreSequencesOnTheirOwn) {
 
 TEST(Oracle, NoTokensPassStatesAndCotangentsThrough) {
   for (const Recurrence &recurrence : catalogue()) {
-    std::mt19937 random(4);
+    std::mt19937 random = seeded(4);
     Call call = randomCall(recurrence, {2, 0, 2, 1, {}}, random);
     Values values = evaluate(recurrence, call);
     Values cotangents = randomCotangents(recurrence, call, random);

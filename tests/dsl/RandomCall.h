@@ -11,8 +11,9 @@ namespace recurra {
 
 struct Sizes {
   std::int64_t batch = 2, tokens = 5, heads = 2, group = 1;
-  std::vector<std::int64_t> offsets;
-  std::map<std::string, std::int64_t> extents; ///< where not the small ones
+  std::vector<std::int64_t> offsets = {};
+  std::map<std::string, std::int64_t> extents =
+      {}; ///< where not the small ones
 };
 
 /// Axis sizes that tell a transposed array: 3, 4, .., but R = 2, E as D.

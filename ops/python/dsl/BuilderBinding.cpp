@@ -1,6 +1,6 @@
 // Declarations and statements in Python.
 // SPDX-License-Identifier: Apache-2.0
-#include "dsl/Draft.h"
+#include "dsl/Text.h"
 #include "ops/python/dsl/Binding.h"
 
 #include <map>
@@ -114,7 +114,13 @@ void updateState(PyBuilder &self, const std::string &name,
 Recurrence defineWith(const std::string &name, const py::function &body) {
   auto self = std::make_shared<PyBuilder>(name);
   body(self);
-  return self->builder.finish();
+  Recurrence result = self->builder.finish();
+  for (const std::string &warning : result.warnings) {
+    if (PyErr_WarnEx(PyExc_UserWarning, warning.c_str(), 1) != 0) {
+      throw py::error_already_set();
+    }
+  }
+  return result;
 }
 
 py::object repeatRange(PyBuilder &self, int n) {
@@ -124,9 +130,10 @@ py::object repeatRange(PyBuilder &self, int n) {
 }
 
 void bindOptions(py::module_ &module) {
-  py::class_<Fact>(module, "Fact");
-  py::enum_<Sharing>(module, "Sharing")
-      .value("head", Sharing::Head)
+  py::class_<Fact> fact(module, "Fact");
+  fact.def("__repr__", factText);
+  py::enum_<Sharing> sharing(module, "Sharing");
+  sharing.value("head", Sharing::Head)
       .value("group", Sharing::Group)
       .value("all", Sharing::All);
   module.attr("positive") = dsl::positive;

@@ -9,9 +9,9 @@ namespace {
 
 using dsl::Expr;
 using dsl::Operand;
-using Unary = Expr (*)(Operand);
-using Binary = Expr (*)(Operand, Operand);
-using OverAxis = Expr (*)(Operand, const Axis &);
+using Unary = Expr (*)(dsl::Arg);
+using Binary = Expr (*)(dsl::Arg, dsl::Arg);
+using OverAxis = Expr (*)(dsl::Arg, const Axis &);
 
 /// `name(x)`.
 void function(py::module_ &module, const char *name, Unary operation,
@@ -169,7 +169,7 @@ void overAxes(py::module_ &module) {
 /// In-place operators of a state are updates and keep the handle.
 void stateUpdates(py::class_<dsl::State> &state) {
   auto inPlace = [&](const char *name,
-                     dsl::State &(dsl::State::*update)(Operand) &) {
+                     dsl::State &(dsl::State::*update)(dsl::Arg) &) {
     state.def(name, [update](py::object self, py::handle value) {
       (self.cast<dsl::State &>().*update)(toOperand(value));
       return self;

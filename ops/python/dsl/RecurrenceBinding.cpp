@@ -16,6 +16,7 @@ py::object textOf(const NodeRef &value) {
 
 py::tuple factTexts(const std::vector<Fact> &facts) {
   std::vector<std::string> texts;
+  texts.reserve(facts.size());
   for (const Fact &fact : facts) {
     texts.push_back(factText(fact));
   }
@@ -67,6 +68,7 @@ py::list describeAll(const std::vector<Item> &items) {
 
 py::tuple axisNames(const Recurrence &recurrence) {
   std::vector<std::string> names;
+  names.reserve(recurrence.axes.size());
   for (const Axis &axis : recurrence.axes) {
     names.push_back(axis.name);
   }
