@@ -69,10 +69,12 @@ struct FactorSum : OpRewritePattern<SumOp> {
   }
 
   /// Opening a product with other users may cost a little on smaller values:
-  /// it leaves one user less of the larger one.
+  /// it leaves one user less of the larger one. (Not a distributed sum, which
+  /// MergeSums would put together again.)
   static bool worthwhile(SumOp sum, const Form &form, const ProductForms &forms,
                          Opening opening) {
-    bool opened = opening == Opening::AnyUser && forms.openedShared();
+    bool opened = opening == Opening::AnyUser && forms.openedShared() &&
+                  !forms.isDistributed();
     double slack = opened ? costOf(axesOf(sum.getOperand()).size()) / 2 : 0;
     return form.cost < forms.oldCost() + slack;
   }
@@ -153,7 +155,10 @@ struct FactorProducts : recurra::impl::FactorProductsBase<FactorProducts> {
     ScanOp::getCanonicalizationPatterns(patterns, context);
     patterns.add<OrderFactors<MulOp>, OrderFactors<DivOp>, FactorSum,
                  MergeSums<AddOp>, MergeSums<SubOp>, ShareReciprocal>(context);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns)))) {
+    GreedyRewriteConfig config;
+    config.setMaxNumRewrites(100000);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),
+                                     config))) {
       getOperation().emitError("factor-products does not come to an end");
       signalPassFailure();
     }

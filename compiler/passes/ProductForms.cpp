@@ -39,8 +39,11 @@ void ProductForms::collect(Value value, Opening opening, bool dies, bool top,
   }
   Operation *op = value.getDefiningOp();
   bool single = top || value.hasOneUse();
-  if (!op || op->getBlock() != block || !isa<MulOp, DivOp, NegOp>(op) ||
-      (!single && opening == Opening::SingleUser)) {
+  bool opens = op && op->getBlock() == block &&
+               (single ? isa<MulOp, DivOp, NegOp>(op)
+                       : isa<MulOp, NegOp>(op) && opening == Opening::AnyUser &&
+                             axesOf(value).size() == largest);
+  if (!opens) {
     term.over.push_back(value);
     return;
   }
@@ -226,6 +229,7 @@ const Form *ProductForms::contraction(SumOp sum, Opening opening) {
   block = sum->getBlock();
   old += costOfOp(sum);
   Axes axes = axesIn(sum.getAxes());
+  largest = axesOf(sum.getOperand()).size();
   Term term;
   collect(sum.getOperand(), opening, true, false, term);
   const Form *form = contract(term, axes);
@@ -243,6 +247,7 @@ const Form *ProductForms::contraction(SumOp sum, Opening opening) {
       side->over.erase(side->over.begin() + (&factor - term.over.begin()));
     }
     old += costOfOp(add);
+    distributed = true;
     collect(add->getOperand(0), opening, true, false, left);
     collect(add->getOperand(1), opening, true, false, right);
     const Form *x = contract(left, axes), *y = contract(right, axes);

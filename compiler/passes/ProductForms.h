@@ -29,7 +29,8 @@ struct Form {
   double cost = 0;  ///< of the whole tree
 };
 
-/// Whether flattening goes through products that have other users.
+/// Whether flattening goes through products that have other users (of those
+/// as large as the sum's operand; smaller ones are cheap to keep).
 enum class Opening { SingleUser, AnyUser };
 
 /// Flattens one product or sum of products and forms it anew.
@@ -49,6 +50,8 @@ public:
   double oldCost() const { return old; }
   /// Whether a product with other users was opened.
   bool openedShared() const { return opened; }
+  /// Whether a sum was distributed over an addition.
+  bool isDistributed() const { return distributed; }
 
 private:
   void collect(mlir::Value value, Opening opening, bool dies, bool top,
@@ -70,7 +73,8 @@ private:
   std::deque<Form> forms; ///< owns all of them; addresses stay
   mlir::Block *block = nullptr;
   double old = 0;
-  bool opened = false;
+  size_t largest = 0; ///< axes of the operand of a sum
+  bool opened = false, distributed = false;
 };
 
 /// Writes the formed expression.
