@@ -23,8 +23,8 @@ endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE
   DESTINATION . COMPONENT package EXCLUDE_FROM_ALL)
 
-if(TARGET recurra_ops)
-  list(APPEND packaged recurra_ops)
+if(TARGET recurra_ops) # its folder installs the Python files
+  list(APPEND packaged recurra_ops recurra_dsl_python)
   install(TARGETS recurra_ops COMPONENT package EXCLUDE_FROM_ALL
     LIBRARY DESTINATION lib)
 endif()
@@ -41,6 +41,7 @@ install(FILES
   DESTINATION lib/cmake/Recurra COMPONENT package EXCLUDE_FROM_ALL)
 
 add_custom_target(recurra-package
+  COMMAND ${CMAKE_COMMAND} -E rm -rf ${tree}
   COMMAND ${CMAKE_COMMAND} --install ${CMAKE_BINARY_DIR}
     --prefix ${tree} --component package
   COMMENT "Installing into ${tree}"
