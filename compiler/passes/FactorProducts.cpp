@@ -116,7 +116,7 @@ struct ShareReciprocal : OpRewritePattern<DivOp> {
     SmallVector<DivOp> quotients;
     for (OpOperand &use : divisor.getUses()) {
       auto div = dyn_cast<DivOp>(use.getOwner());
-      if (div && use.getOperandNumber() == 1) {
+      if (div && use.getOperandNumber() == 1 && !div->use_empty()) {
         quotients.push_back(div);
       }
     }
