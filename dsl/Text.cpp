@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -161,10 +162,15 @@ private:
     }
   }
 
+  /// Sorted: facts hold together, in any order.
   static std::string facts(const std::vector<Fact> &facts) {
-    std::string words;
+    std::set<std::string> texts;
     for (const Fact &fact : facts) {
-      words += " " + factText(fact);
+      texts.insert(factText(fact));
+    }
+    std::string words;
+    for (const std::string &text : texts) {
+      words += " " + text;
     }
     return words;
   }

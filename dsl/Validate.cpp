@@ -180,8 +180,10 @@ void Validator::checkState(const State &state) {
                    state.next->name == state.name;
   if (!state.next || unchanged) {
     throw UserError(state.location,
-                    what + " is never updated; a state changes from token to "
-                           "token; assign to it, or declare a head input");
+                    what +
+                        " is never updated; a state changes from token to "
+                        "token; assign to it (in Python: r." +
+                        state.name + " = ..), or declare a head input");
   }
   checkGraph(state.next);
   checkUpdateAxes(state, state.next, state.next->location);

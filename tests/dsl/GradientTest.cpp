@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <set>
 
 using namespace recurra;
 
@@ -132,6 +133,29 @@ TEST_P(CatalogueGradient, ReachesWhatTheInitialStateIsMadeOf) {
 INSTANTIATE_TEST_SUITE_P(All, CatalogueGradient, testing::ValuesIn(catalogue()),
                          [](const auto &info) { return info.param.name; });
 
+/// A new operator must enter the definition below.
+void expectEveryOperator(const Recurrence &recurrence) {
+  std::vector<NodeRef> roots;
+  for (const State &state : recurrence.states) {
+    roots.insert(roots.end(), {state.initial, state.next});
+  }
+  for (const Output &output : recurrence.outputs) {
+    roots.push_back(output.value);
+  }
+  std::set<Op> used;
+  for (const NodeRef &node : operandsFirst(roots)) {
+    used.insert(node->op);
+  }
+  for (Op op : {Op::Constant, Op::Input, Op::State, Op::Extent, Op::Rename,
+                Op::At, Op::Select,
+#define X(Name, Text) Op::Name,
+                RECURRA_UNARY_OPS(X) RECURRA_BINARY_OPS(X) RECURRA_AXIS_OPS(X)
+#undef X
+       }) {
+    EXPECT_EQ(used.count(op), 1u) << spelling(op);
+  }
+}
+
 TEST(Gradient, AgreesForEveryOperator) {
   using namespace recurra::dsl;
   Recurrence all = define("all", [](Builder &r) {
@@ -143,7 +167,8 @@ TEST(Gradient, AgreesForEveryOperator) {
     Expr smooth = exp(x) + log(y) + expm1(z) + log1p(z) + sqrt(y) + rsqrt(y) +
                   tanh(x) + sigmoid(y) + softplus(x) + logsigmoid(x) + silu(x) +
                   square(z) + abs(x) + min(x, z) + max(x, y) +
-                  select(x < z, x * y, z / y) + detach(x) * z;
+                  select(x < z, x * y, z / y) + select(z <= x, x, -z) +
+                  detach(x) * z;
     Expr over = sum(y * w, B) + mean(smooth, B) + max(y, B) +
                 softmax(x * p, A) + l2norm(x - 1, A);
     s = tanh(-s) * over + previous(x) * previous(over * z, "both");
@@ -151,6 +176,7 @@ TEST(Gradient, AgreesForEveryOperator) {
     r.output("o", wide + y.at(A, 2) + extent(A), optional);
     r.output("twice", softmax(y, B) * w);
   });
+  expectEveryOperator(all);
   expectVectorProductsAgree(all, {2, 4, 4, 2, {}});
 }
 

@@ -123,6 +123,17 @@ TEST(Hash, IgnoresNameSignatureDefaultsAndLines) {
   EXPECT_NE(toText(one), toText(two));
 }
 
+TEST(Hash, IgnoresTheOrderOfFacts) {
+  auto build = [](const recurra::Fact &a, const recurra::Fact &b) {
+    return define("facts",
+                  [&](Builder &r) { r.output("o", r.token("x", {}, a, b)); });
+  };
+  EXPECT_EQ(hash(build(positive, range(0, 1))),
+            hash(build(range(0, 1), positive)));
+  EXPECT_NE(hash(build(positive, range(0, 1))),
+            hash(build(positive, range(0, 2))));
+}
+
 TEST(Hash, TellsDifferentRecurrencesApart) {
   std::map<std::uint64_t, std::string> seen;
   for (const Recurrence &entry : recurra::catalogue()) {

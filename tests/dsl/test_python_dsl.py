@@ -147,7 +147,7 @@ def test_errors_of_the_whole_name_the_declaration():
         h = x + r.h  # rebinds a name of Python: no update
         r.output("o", h)
     declared = build.__code__.co_firstlineno + 5
-    check(rebound, declared, "state 'h' is never updated")
+    check(rebound, declared, "state 'h' is never updated.*in Python: r.h = ..")
 
 
 def test_assigning_a_state_to_a_state_is_an_update():
