@@ -36,11 +36,22 @@ static Value skipBroadcast(Value value) {
   return value;
 }
 
+/// A product may be computed again in each of several adds, subtractions and
+/// sums: together they are fused multiply-adds, which cost nothing more.
+static bool isRepeatable(Operation *op) {
+  return isa<MulOp>(op) && llvm::all_of(op->getUsers(), [&](Operation *user) {
+           bool adds = isa<rec::AddOp, SubOp>(user) &&
+                       axesOf(user->getResult(0)) == axesOf(op->getResult(0));
+           return user->getBlock() == op->getBlock() &&
+                  (adds || isa<SumOp>(user));
+         });
+}
+
 /// The outer product p q that `value` is, if neither factor has all its axes
-/// and nothing else uses it.
+/// and only adds use it.
 static MulOp findOuterProduct(Value value) {
   auto mul = value.getDefiningOp<MulOp>();
-  if (!mul || !value.hasOneUse()) {
+  if (!mul || !(value.hasOneUse() || isRepeatable(mul))) {
     return {};
   }
   size_t rank = axesOf(value).size();
@@ -64,26 +75,28 @@ static MulOp findAccumulated(rec::AddOp add, Value &accumulator) {
   return {};
 }
 
-/// True if the only user of `op` computes it as a part of itself.
-static bool isAbsorbed(Operation *op) {
-  if (isa<ConstOp, ExtentOp, DetachOp, BroadcastOp, CmpOp>(op)) {
-    return true;
-  }
-  if (!isElementwise(op) || !op->hasOneUse()) {
-    return false;
-  }
-  Operation *user = *op->user_begin();
-  if (user->getBlock() != op->getBlock()) {
-    return false;
-  }
+/// True if a sum of `value` is two dots, one added to the other.
+static bool isSumOfProducts(Value value) {
+  auto add = value.getDefiningOp<rec::AddOp>();
+  return add && value.hasOneUse() &&
+         llvm::all_of(add->getOperands(), [&](Value operand) {
+           auto mul = operand.getDefiningOp<MulOp>();
+           return mul && mul->getBlock() == add->getBlock() &&
+                  axesOf(operand) == axesOf(value) &&
+                  (operand.hasOneUse() || isRepeatable(mul));
+         });
+}
+
+/// True if `user` computes `op` as a part of itself.
+static bool isPartOf(Operation *op, Operation *user) {
   if (isa<SumOp>(user)) {
-    return isa<MulOp>(op);
+    return isa<MulOp>(op) || isSumOfProducts(op->getResult(0));
   }
   if (!isElementwise(user) ||
       axesOf(user->getResult(0)) != axesOf(op->getResult(0))) {
     return false;
   }
-  // What a dot `over []` adds to, or multiplies, is a tile of its own.
+  // What a dot `over []` adds to is a tile of its own.
   Value accumulator;
   if (auto add = dyn_cast<rec::AddOp>(user)) {
     if (MulOp mul = findAccumulated(add, accumulator)) {
@@ -91,6 +104,19 @@ static bool isAbsorbed(Operation *op) {
     }
   }
   return true;
+}
+
+/// True if the users of `op` compute it as a part of themselves.
+static bool isAbsorbed(Operation *op) {
+  if (isa<ConstOp, ExtentOp, DetachOp, BroadcastOp, CmpOp>(op)) {
+    return true;
+  }
+  if (!isElementwise(op) || !(op->hasOneUse() || isRepeatable(op))) {
+    return false;
+  }
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    return user->getBlock() == op->getBlock() && isPartOf(op, user);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -240,23 +266,34 @@ Value StepEmitter::emitMap(Value value) {
 // Ops
 //===----------------------------------------------------------------------===//
 
+/// The sum of a product over some axes, added to `into` unless that is null.
+Value StepEmitter::emitDot(MulOp mul, SumOp op, Value into) {
+  Value lhs = clean(get(mul.getLhs()), op.getAxes(), false);
+  Value rhs = mul.getLhs() == mul.getRhs()
+                  ? lhs
+                  : clean(get(mul.getRhs()), op.getAxes(), false);
+  return chunk::DotOp::create(builder, op.getLoc(),
+                              tileType(axesOf(op.getResult())), lhs, rhs,
+                              op.getAxes(), into);
+}
+
 Value StepEmitter::emitSum(SumOp op) {
-  auto type = tileType(axesOf(op.getResult()));
-  auto mul = op.getOperand().getDefiningOp<MulOp>();
-  bool isDot = mul && mul->hasOneUse() && mul->getBlock() == op->getBlock() &&
-               !tiles.contains(mul.getResult());
-  if (isDot) {
-    Value lhs = clean(get(mul.getLhs()), op.getAxes(), false);
-    Value rhs = mul.getLhs() == mul.getRhs()
-                    ? lhs
-                    : clean(get(mul.getRhs()), op.getAxes(), false);
-    return chunk::DotOp::create(builder, op.getLoc(), type, lhs, rhs,
-                                op.getAxes(), Value());
+  Value operand = op.getOperand();
+  Operation *producer = operand.getDefiningOp();
+  if (producer && isAbsorbed(producer) && !tiles.contains(operand)) {
+    if (auto mul = dyn_cast<MulOp>(producer)) {
+      return emitDot(mul, op, {});
+    }
+    if (isSumOfProducts(operand) && partOf(operand) != Part::Sum) {
+      Value first =
+          emitDot(producer->getOperand(0).getDefiningOp<MulOp>(), op, {});
+      return emitDot(producer->getOperand(1).getDefiningOp<MulOp>(), op, first);
+    }
   }
-  Value input = clean(get(op.getOperand()), op.getAxes(), false);
-  return chunk::ReduceOp::create(builder, op.getLoc(), type,
-                                 builder.getStringAttr("add"), input,
-                                 op.getAxes());
+  Value input = clean(get(operand), op.getAxes(), false);
+  return chunk::ReduceOp::create(
+      builder, op.getLoc(), tileType(axesOf(op.getResult())),
+      builder.getStringAttr("add"), input, op.getAxes());
 }
 
 Value StepEmitter::emitAmax(AmaxOp op) {
@@ -270,9 +307,8 @@ Value StepEmitter::emitAmax(AmaxOp op) {
 Value StepEmitter::emitAdd(rec::AddOp op) {
   Value accumulator;
   MulOp mul = findAccumulated(op, accumulator);
-  if (!mul || tiles.contains(mul.getResult()) ||
-      mul->getBlock() != op->getBlock() || needsFirst(op, op.getLhs()) ||
-      needsFirst(op, op.getRhs())) {
+  if (!mul || !isAbsorbed(mul) || tiles.contains(mul.getResult()) ||
+      needsFirst(op, op.getLhs()) || needsFirst(op, op.getRhs())) {
     return {};
   }
   Value into = get(accumulator);

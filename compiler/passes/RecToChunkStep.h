@@ -62,6 +62,7 @@ public:
 private:
   mlir::Value emit(mlir::Operation *op);
   mlir::Value emitMap(mlir::Value root);
+  mlir::Value emitDot(rec::MulOp mul, rec::SumOp op, mlir::Value into);
   mlir::Value emitSum(rec::SumOp op);
   mlir::Value emitAmax(rec::AmaxOp op);
   mlir::Value emitAdd(rec::AddOp op);
