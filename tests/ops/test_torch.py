@@ -174,8 +174,8 @@ def test_modules_can_be_copied_and_pickled():
         assert torch.equal(mixer(x), twin(x))
         twin(x).sum().backward()
         assert mixer.project.weight.grad is None
-    again = pickle.loads(pickle.dumps(mixer))
-    assert torch.equal(mixer(x), again(x))
+        again = pickle.loads(pickle.dumps(mixer))
+        assert torch.equal(mixer(x), again(x))
 
 
 def test_autocast_leaves_the_op_to_its_inputs():
