@@ -85,11 +85,11 @@ void NodeEmitter::startPoint(ArrayRef<Value> rowIndex, int64_t number,
 void NodeEmitter::evaluate() {
   SmallVector<const Node *> stores;
   for (const Node *node : nest.nodes) {
-    if (node->kind == Kind::Reduce) {
-      continue;
-    }
-    if (node->kind == Kind::ScratchStore) {
-      stores.push_back(node);
+    if (node->kind == Kind::Reduce || node->kind == Kind::ScratchStore) {
+      operand(node->operands[0]); // read, and kept, before anything is stored
+      if (node->kind == Kind::ScratchStore) {
+        stores.push_back(node);
+      }
       continue;
     }
     Value value = compute(node);
