@@ -114,7 +114,6 @@ struct KernelTest : testing::TestWithParam<Recurrence> {
 
   /// Adds the results to `given`.
   void run(std::string text, const Variant &variant, Arrays &given) const {
-    { static int n = 0; FILE *f = fopen(("/tmp/cpudump/d" + std::to_string(n++) + ".mlir").c_str(), "w"); if (f) { fputs(text.c_str(), f); fclose(f); } }
     replaceAll(text, "f64", variant.element);
     KernelRun kernel(text, variant.arch);
     ASSERT_EQ(kernel.error, "") << text;
