@@ -354,14 +354,21 @@ void Walk::emitTokens(rec::ScanOp scan, ValueRange inits,
                       SmallVectorImpl<Value> &results) {
   ForOp loop = openLoop(scan.getLoc(), 1, run, scan.getReverse(), inits);
   StepEmitter::Scope scope(step);
-  for (auto [argument, sequence] :
-       llvm::zip(scan.getTokens(), scan.getSequences())) {
-    step.bind(argument, tokenOf(sequence, loop.getSpan()));
-  }
   for (auto [state, carry] : llvm::zip(scan.getStates(), loop.getCarries())) {
     carry.setLoc(state.getLoc());
     step.bind(state, carry);
   }
+  auto bindTokens = [&](bool isSmall) {
+    for (auto [argument, sequence] :
+         llvm::zip(scan.getTokens(), scan.getSequences())) {
+      if (StepEmitter::isSmall(argument) == isSmall) {
+        step.bind(argument, tokenOf(sequence, loop.getSpan()));
+      }
+    }
+  };
+  bindTokens(true);
+  step.emitSmall(*scan.getStep());
+  bindTokens(false);
   step.emitBlock(*scan.getStep());
   emitStores(loop.getSpan());
   SmallVector<Value> next;

@@ -371,6 +371,38 @@ Value StepEmitter::get(Value value) {
   return tile;
 }
 
+static size_t largestRank(Block &block) {
+  size_t largest = 0;
+  for (Value argument : block.getArguments()) {
+    largest = std::max(largest, axesOf(argument).size());
+  }
+  return largest;
+}
+
+bool StepEmitter::isSmall(BlockArgument token) {
+  return axesOf(token).size() < largestRank(*token.getOwner());
+}
+
+void StepEmitter::emitSmall(Block &block) {
+  size_t largest = largestRank(block);
+  llvm::DenseSet<Value> small;
+  for (Operation &op : block.without_terminator()) {
+    auto isKnown = [&](Value value) {
+      return axesOf(value).size() < largest &&
+             (value.getParentBlock() != &block || small.contains(value) ||
+              isa<BlockArgument>(value));
+    };
+    if (op.getNumResults() != 1 || axesOf(op.getResult(0)).size() >= largest ||
+        !llvm::all_of(op.getOperands(), isKnown)) {
+      continue;
+    }
+    small.insert(op.getResult(0));
+    if (!op.use_empty() && !isAbsorbed(&op)) {
+      get(op.getResult(0));
+    }
+  }
+}
+
 void StepEmitter::emitBlock(Block &block) {
   for (Operation &op : block.without_terminator()) {
     if (op.getNumResults() == 1 && !op.use_empty() && !isAbsorbed(&op) &&

@@ -44,6 +44,11 @@ public:
   mlir::Value getAs(mlir::Value value, Part part);
   Part partOf(mlir::Value value) const { return tiling.of(value); }
 
+  /// Emits the ops of a step that need no value of the largest rank: first, so
+  /// that the ops on whole states follow one another and a target can walk the
+  /// states once. `isSmall`: such an op may read the token.
+  void emitSmall(mlir::Block &block);
+  static bool isSmall(mlir::BlockArgument token);
   /// Emits the ops of a block in their order, but for those that others absorb.
   void emitBlock(mlir::Block &block);
   /// Emits, here and now, what `block` uses from outside it.
