@@ -7,6 +7,8 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <iostream>
+#include <sstream>
 
 namespace recurra::cli {
 namespace {
@@ -50,6 +52,25 @@ void addOptions(CLI::App &command, TrainOptions &options) {
   command.add_flag("--quiet", options.quiet, "no progress bar");
 }
 
+void runTraining(Session &session, TrainOptions options, bool describe) {
+  TrainEntry entry = openTrainer();
+  if (!session.json) {
+    session.status = entry(options, describe, std::cout);
+    return;
+  }
+  options.quiet = true;
+  std::ostringstream out;
+  session.status = entry(options, describe, out);
+  if (describe && session.status == Good) {
+    session.answer(Json::parse(out.str()), "");
+  } else {
+    std::string summary = out.str();
+    session.answer({{"status", session.status},
+                    {"summary", summary.substr(0, summary.find('\n'))}},
+                   "");
+  }
+}
+
 } // namespace
 
 void addTrain(CLI::App &app, Session &session) {
@@ -66,8 +87,7 @@ void addTrain(CLI::App &app, Session &session) {
       "training failed, 2 bad input, 3 the target accuracy was not reached,\n"
       "130 interrupted, with a checkpoint to --resume from.");
   command->callback([&session, options, describe] {
-    options->quiet = options->quiet || session.json;
-    session.status = openTrainer()(*options, *describe);
+    runTraining(session, *options, *describe);
   });
 }
 

@@ -10,7 +10,8 @@ namespace recurra::cli {
 inline constexpr const char *trainLibrary = "librecurraTrain.so";
 inline constexpr const char *trainSymbol = "recurra_cli_train";
 
-/// train(), or describeModel() if `describe`, with stdout as its output.
-using TrainEntry = int (*)(const TrainOptions &options, bool describe);
+/// train(), or describeModel() if `describe`.
+using TrainEntry = int (*)(const TrainOptions &options, bool describe,
+                           std::ostream &out);
 
 } // namespace recurra::cli

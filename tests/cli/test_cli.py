@@ -238,3 +238,14 @@ def test_help_teaches_and_version_says(recurra):
         assert len(recurra(command, "--help").stdout.split("\n")) >= 5
     assert "Exit codes" in text
     assert recurra("--version").stdout.startswith("recurra 0.")
+
+
+def test_train_runs_a_configuration(recurra, tmp_path):
+    config = ROOT / "models" / "configs" / "recall-demo.toml"
+    shape = parsed(recurra("train", config, "--describe", "--json"))
+    assert shape["parameters"] > 10_000
+    small = ["--set", "optimiser.steps=2", "run.validate_every=2", "data.validation=8", "data.batch=2"]
+    value = parsed(recurra("train", config, "--out", tmp_path / "run", "--json", *small, status=3))
+    assert value["status"] == 3 and "accuracy" in value["summary"]
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    assert {json.loads(line)["kind"] for line in lines} >= {"run", "end"}
