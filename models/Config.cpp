@@ -141,11 +141,20 @@ std::string spellValue(const Field &field) {
       field.value);
 }
 
+/// Line 0 stands for a place without lines: an override, a missing file.
+[[noreturn]] void failAt(const std::string &place, int line,
+                         const std::string &message) {
+  if (line > 0) {
+    throw UserError(SourceLocation{place, line}, message);
+  }
+  throw UserError(place + ": " + message);
+}
+
 /// Fills the fields from one document; `file` and lines go into messages.
 class Reader {
 public:
-  Reader(TrainConfig &config, std::string file, int line = 0)
-      : fields(fieldsOf(config)), file(std::move(file)), fixedLine(line) {}
+  Reader(TrainConfig &config, std::string file, bool hasLines)
+      : fields(fieldsOf(config)), file(std::move(file)), hasLines(hasLines) {}
 
   void read(const toml::table &root) {
     for (const auto &[table, node] : root) {
@@ -162,8 +171,7 @@ public:
 
 private:
   [[noreturn]] void fail(const toml::node &node, const std::string &message) {
-    const int line = fixedLine ? 0 : int(node.source().begin.line);
-    throw UserError(SourceLocation{file, line}, message);
+    failAt(file, hasLines ? int(node.source().begin.line) : 0, message);
   }
 
   [[noreturn]] void unknown(const std::string &key, const toml::node &node) {
@@ -235,7 +243,7 @@ private:
 
   std::vector<Field> fields;
   std::string file;
-  int fixedLine;
+  bool hasLines;
 };
 
 void applyOverride(TrainConfig &config, const std::string &text) {
@@ -257,14 +265,14 @@ void applyOverride(TrainConfig &config, const std::string &text) {
       throw UserError(where + ": " + std::string(error.description()));
     }
   }
-  Reader(config, where, 1).read(table);
+  Reader(config, where, /*hasLines=*/false).read(table);
 }
 
 /// Rules between keys, checked when all are known.
 void checkTogether(const TrainConfig &c, const std::string &path) {
   const auto require = [&](bool holds, const std::string &message) {
     if (!holds) {
-      throw UserError(SourceLocation{path, 0}, message);
+      failAt(path, 0, message);
     }
   };
   if (c.data.kind == "recall") {
@@ -288,10 +296,10 @@ TrainConfig loadConfig(const std::string &path,
                        const std::vector<std::string> &overrides) {
   TrainConfig config;
   try {
-    Reader(config, path).read(toml::parse_file(path));
+    Reader(config, path, /*hasLines=*/true).read(toml::parse_file(path));
   } catch (const toml::parse_error &error) {
-    throw UserError(SourceLocation{path, int(error.source().begin.line)},
-                    std::string(error.description()));
+    failAt(path, int(error.source().begin.line),
+           std::string(error.description()));
   }
   for (const std::string &text : overrides) {
     applyOverride(config, text);

@@ -46,6 +46,10 @@ checkpoint_every = 20
 """
 
 
+# Two threads that wait by spinning starve each other on a busy machine.
+ENVIRONMENT = os.environ | {"OMP_WAIT_POLICY": "passive"}
+
+
 class Driver:
     """The driver in a folder of its own, with a configuration in it."""
 
@@ -57,7 +61,7 @@ class Driver:
     def call(self, *words, status=0):
         done = subprocess.run(
             [BUILD / "bin" / "models-driver", *map(str, words)],
-            capture_output=True, text=True, cwd=self.folder,
+            capture_output=True, text=True, cwd=self.folder, env=ENVIRONMENT,
         )
         assert done.returncode == status, f"status {done.returncode}\n{done.stdout}{done.stderr}"
         return done
