@@ -8,6 +8,7 @@
 #include "compiler/passes/Passes.h"
 #include "compiler/passes/RecToChunk.h"
 #include "compiler/target/Target.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/raw_ostream.h"
 #include "mlir/IR/Diagnostics.h"
@@ -53,8 +54,11 @@ public:
     diagnostics = {};
   }
 
-  bool import();
-  bool makeLinear() { return run(addLinearPhase); }
+  /// With all outputs and final states, or the wanted ones alone.
+  bool import(bool everything);
+  /// Linearises the whole recurrence, so that every spec of it changes the same
+  /// variables, then drops what is not wanted.
+  bool makeLinear();
   bool analyse() {
     return run([](OpPassManager &passes) {
       passes.addNestedPass<func::FuncOp>(createAnalyseStates());
@@ -72,6 +76,7 @@ public:
 
 private:
   LogicalResult take(Diagnostic &diagnostic);
+  func::FuncOp function();
   bool fail(const std::string &message);
   bool run(llvm::function_ref<void(OpPassManager &)> addPasses);
 
@@ -81,6 +86,7 @@ private:
   MLIRContext context;
   ScopedDiagnosticHandler handler;
   OwningOpRef<ModuleOp> module;
+  std::vector<PlanState> states; ///< of the linear form, all of them
   const Target *target = nullptr;
 };
 
@@ -107,22 +113,78 @@ bool Compilation::run(llvm::function_ref<void(OpPassManager &)> addPasses) {
          fail("a pass failed without a message; please report this");
 }
 
-bool Compilation::import() {
+bool Compilation::import(bool everything) {
   std::string message;
-  module = importRecurrence(context, recurrence, spec, message);
+  Spec whole = spec;
+  if (spec.outputs.empty() && spec.finalStates.empty()) {
+    return fail("the spec wants no output and no final state; ask for one");
+  }
+  if (everything) {
+    for (const Output &output : recurrence.outputs) {
+      whole.outputs.push_back(output.name);
+    }
+    for (const State &state : recurrence.states) {
+      whole.finalStates.push_back(state.name);
+    }
+  }
+  module = importRecurrence(context, recurrence, whole, message);
   return module || fail(message);
 }
 
-std::vector<PlanState> statesInIr(const Recurrence &recurrence) {
-  std::vector<PlanState> states;
+/// The declared state that a state of the linear form comes from: linearise
+/// appends to its name.
+const State *findDeclared(const Recurrence &recurrence, llvm::StringRef name) {
+  const State *found = nullptr;
   for (const State &state : recurrence.states) {
-    PlanState &saved = states.emplace_back();
-    saved.name = state.name;
-    for (const std::string &axis : state.axes) {
-      saved.axes.push_back(axisInIr(recurrence, axis));
+    llvm::StringRef rest = name;
+    bool fits = rest.consume_front(state.name) &&
+                (rest.empty() || rest.starts_with("_"));
+    if (fits && (!found || found->name.size() < state.name.size())) {
+      found = &state;
+    }
+  }
+  return found;
+}
+
+/// The states of the linear form; their axes in the order of the declaration.
+std::vector<PlanState> statesOf(func::FuncOp function,
+                                const Recurrence &recurrence) {
+  std::vector<PlanState> states = recurra::statesOf(function);
+  for (PlanState &state : states) {
+    if (const State *declared = findDeclared(recurrence, state.name)) {
+      state.axes.clear();
+      for (const std::string &axis : declared->axes) {
+        state.axes.push_back(axisInIr(recurrence, axis));
+      }
     }
   }
   return states;
+}
+
+/// Drops the results that the spec does not want.
+void dropResults(func::FuncOp function, const Spec &spec) {
+  llvm::BitVector unwanted(function.getNumResults());
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    auto kind = function.getResultAttrOfType<StringAttr>(i, rec::kindAttr);
+    auto name = function.getResultAttrOfType<StringAttr>(i, rec::nameAttr);
+    unwanted[i] = !llvm::is_contained(
+        kind == "output" ? spec.outputs : spec.finalStates, name.str());
+  }
+  function.front().getTerminator()->eraseOperands(unwanted);
+  (void)function.eraseResults(unwanted);
+}
+
+func::FuncOp Compilation::function() {
+  return *module->getOps<func::FuncOp>().begin();
+}
+
+bool Compilation::makeLinear() {
+  if (!run(addLinearise)) {
+    return false;
+  }
+  states = statesOf(function(), recurrence);
+  dropResults(function(), spec);
+  return run(addTidy);
 }
 
 bool Compilation::toChunk(Artifact &artifact) {
@@ -135,15 +197,14 @@ bool Compilation::toChunk(Artifact &artifact) {
   if (!target->describe(spec.arch, description, message)) {
     return fail(message);
   }
-  if (!import() || !makeLinear() || !deriveBackward()) {
+  if (!import(true) || !makeLinear() || !deriveBackward()) {
     return false;
   }
-  auto function = *module->getOps<func::FuncOp>().begin();
-  auto plan = makePlan(function, spec, description, statesInIr(recurrence));
+  auto plan = makePlan(function(), spec, description, states);
   if (failed(plan)) {
     return fail("no plan fits this recurrence");
   }
-  auto lowered = lowerToChunk(function, spec, *plan);
+  auto lowered = lowerToChunk(function(), spec, *plan);
   if (failed(lowered)) {
     return fail("this recurrence cannot be lowered");
   }
@@ -219,9 +280,9 @@ bool recurra::inspect(const Recurrence &recurrence, const Spec &spec,
   Artifact artifact;
   bool done = false, code = stage == "llvm" || stage == "asm";
   if (stage == "rec") {
-    done = run.import();
+    done = run.import(false);
   } else if (stage == "linear" || derived) {
-    done = run.import() && run.makeLinear() &&
+    done = run.import(true) && run.makeLinear() &&
            (!derived || run.deriveBackward()) && run.analyse();
   } else if (stage == "chunk" || code) {
     done = run.toChunk(artifact) && (!code || run.toTarget());

@@ -37,22 +37,28 @@ static void addCleanUp(OpPassManager &passes) {
   passes.addNestedPass<func::FuncOp>(createCSEPass());
 }
 
-void recurra::addLinearPhase(OpPassManager &passes) {
+void recurra::addLinearise(OpPassManager &passes) {
   // linearise compares values by identity, so equal ones must be one.
   addCleanUp(passes);
   passes.addNestedPass<func::FuncOp>(createLinearise());
-  addCleanUp(passes);
-  // Before derive-backward: a product of two small factors has small adjoints.
-  passes.addNestedPass<func::FuncOp>(createFactorProducts());
-  addCleanUp(passes);
 }
 
-void recurra::addBackwardPhase(OpPassManager &passes) {
-  passes.addNestedPass<func::FuncOp>(createDeriveBackward());
+void recurra::addTidy(OpPassManager &passes) {
   // CSE first: several users of a reciprocal must be users of one value.
   addCleanUp(passes);
   passes.addNestedPass<func::FuncOp>(createFactorProducts());
   addCleanUp(passes);
+}
+
+void recurra::addLinearPhase(OpPassManager &passes) {
+  addLinearise(passes);
+  // Before derive-backward: a product of two small factors has small adjoints.
+  addTidy(passes);
+}
+
+void recurra::addBackwardPhase(OpPassManager &passes) {
+  passes.addNestedPass<func::FuncOp>(createDeriveBackward());
+  addTidy(passes);
 }
 
 void recurra::registerPasses() {

@@ -13,8 +13,14 @@ namespace recurra {
 void registerDialects(mlir::DialectRegistry &registry,
                       llvm::ArrayRef<std::string> hidden = {});
 
-/// Imported `rec` to the form that everything later starts from: states made
-/// linear, nothing dead, products in a cheap order.
+/// Imported `rec` with its states made linear. Whether a state can be depends
+/// on others, so this runs while all of them are alive.
+void addLinearise(mlir::OpPassManager &passes);
+
+/// Nothing dead, equal values one, products in a cheap order.
+void addTidy(mlir::OpPassManager &passes);
+
+/// Both: imported `rec` to the form that everything later starts from.
 void addLinearPhase(mlir::OpPassManager &passes);
 
 /// A forward function of that form to its backward function.
