@@ -91,18 +91,6 @@ def test_metrics_hold_what_a_curve_needs(driver):
     assert validation["step"] == 20 and 0 <= validation["accuracy"] <= 1 and validation["loss"] > 0
 
 
-def test_learning_rate_warms_up_and_follows_the_cosine(driver):
-    driver.config.write_text(
-        "[optimiser]\nlearning_rate = 3e-3\nwarmup = 100\nsteps = 3000\nfinal_fraction = 0.1\n"
-    )
-    rates = [float(r) for r in driver.call("rates", driver.config).stdout.split()]
-    assert rates[0] == pytest.approx(3e-5) and rates[49] == pytest.approx(1.5e-3)
-    assert rates[99] == pytest.approx(3e-3) and rates[-1] == pytest.approx(3e-4)
-    middle = 100 + (3000 - 100) // 2
-    assert rates[middle - 1] == pytest.approx((3e-3 + 3e-4) / 2)
-    assert all(a > b for a, b in zip(rates[99:], rates[100:]))
-
-
 def test_a_gradient_that_is_not_finite_ends_the_run(driver):
     error = driver.train(
         "run", status=1, optimiser__steps=50, optimiser__learning_rate=1e30, optimiser__warmup=0
