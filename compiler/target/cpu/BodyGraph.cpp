@@ -212,17 +212,14 @@ void BodyGraph::addMemory(Operation &op) {
   Type element;
   if (auto load = dyn_cast<chunk::LoadOp>(op)) {
     buffer = load.getBuffer();
-    bool whole = isScratch(buffer) && hasStaticLengths(load.getIndices());
-    kind = whole ? Kind::ScratchLoad : Kind::CopyIn;
+    kind = isScratch(buffer) ? Kind::ScratchLoad : Kind::CopyIn;
     result = load.getResult();
     axes = order.sorted(load.getResult().getType());
     element = load.getResult().getType().getElement();
   } else {
     auto store = cast<chunk::StoreOp>(op);
     buffer = store.getBuffer();
-    bool whole = isScratch(buffer) && hasStaticLengths(store.getIndices()) &&
-                 !store.getFirst();
-    kind = whole ? Kind::ScratchStore : Kind::CopyOut;
+    kind = isScratch(buffer) ? Kind::ScratchStore : Kind::CopyOut;
     operands.push_back(find(store.getValue()));
     axes = order.sorted(store.getValue().getType());
     element = store.getValue().getType().getElement();
@@ -237,9 +234,24 @@ void BodyGraph::addMemory(Operation &op) {
   place(node, axes, least);
   int &last = result ? access.load : access.store;
   last = std::max(last, node->nest);
-  if (result) {
-    define(result, node);
+  if (!result) {
+    return;
   }
+  // Scratch holds whole tiles: zero beyond the valid length comes on reading.
+  for (Value span : cast<chunk::LoadOp>(op).getIndices()) {
+    if (kind == Kind::ScratchLoad && !isAlwaysFull(span)) {
+      node = maskTo(node, span, /*isMinusInfinity=*/false);
+    }
+  }
+  define(result, node);
+}
+
+Node *BodyGraph::maskTo(Node *node, Value span, bool isMinusInfinity) {
+  Node *masked = make(Kind::Mask, node->axes, {node}, node->element);
+  masked->span = span;
+  masked->isMax = isMinusInfinity;
+  place(masked, masked->axes, fence);
+  return masked;
 }
 
 void BodyGraph::addLoop(Operation &op) {
@@ -303,15 +315,17 @@ void BodyGraph::add(Operation &op) {
     define(reduce.getResult(),
            addReduce(find(reduce.getInput()), reduce.getOver(),
                      reduce.getKind() == "max"));
+  } else if (auto mask = dyn_cast<chunk::MaskOp>(op)) {
+    define(mask.getResult(), maskTo(find(mask.getInput()), mask.getSpan(),
+                                    mask.getMinusInfinity()));
   } else if (isa<chunk::YieldOp>(op)) {
     for (auto [index, value] : llvm::enumerate(op.getOperands())) {
       yields.push_back(yieldNode(find(value), index));
     }
   } else if (op.getNumResults() == 1 && op.getNumOperands() > 0) {
-    // mask, first, place, index, rename, scan
+    // first, place, index, rename, scan
     auto type = cast<chunk::TileType>(op.getResult(0).getType());
-    Kind kind = isa<chunk::MaskOp>(op)    ? Kind::Mask
-                : isa<chunk::FirstOp>(op) ? Kind::First
+    Kind kind = isa<chunk::FirstOp>(op)   ? Kind::First
                 : isa<chunk::PlaceOp>(op) ? Kind::Place
                 : isa<chunk::ScanOp>(op)  ? Kind::Scan
                                           : Kind::Alias;
@@ -458,10 +472,6 @@ bool isAlwaysFull(Value span) {
   }
   Operation *loop = chunk::getLoop(span);
   return chunk::getExtent(loop, axis) % type.getCapacity() == 0;
-}
-
-bool hasStaticLengths(OperandRange indices) {
-  return llvm::all_of(indices, isAlwaysFull);
 }
 
 } // namespace recurra::cpu

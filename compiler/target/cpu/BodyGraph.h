@@ -24,8 +24,8 @@ struct Node {
     Scan,         ///< running add or max along an axis
     CopyIn,       ///< from user memory to scratch
     CopyOut,      ///< from scratch to user memory
-    ScratchLoad,  ///< a whole tile of a scratch buffer
-    ScratchStore, ///< the same, written
+    ScratchLoad,  ///< from a scratch buffer
+    ScratchStore, ///< to a scratch buffer
     Loop,         ///< a chunk.for, or a nested forall
     LoopResult
   };
@@ -34,11 +34,12 @@ struct Node {
   llvm::SmallVector<Node *, 3> operands;
   mlir::Operation *op = nullptr; ///< of the chunk dialect
   mlir::Value value;             ///< Known, LoopResult: the chunk value
+  mlir::Value span;              ///< Mask
   // Elementwise, Constant: what to create, on scalars or on vectors.
   std::optional<mlir::OperationName> name;
   mlir::DictionaryAttr attributes;
   mlir::Type element; ///< f32, f64 or i1
-  bool isMax = false; ///< Reduce, Scan
+  bool isMax = false; ///< Reduce, Scan; Mask: what is outside is -inf
   int nest = -1;
   bool stored = false; ///< needed outside its nest: has a home in scratch
 
@@ -75,6 +76,7 @@ private:
   void addMap(chunk::MapOp op);
   void addDot(chunk::DotOp op);
   void addMemory(mlir::Operation &op);
+  Node *maskTo(Node *node, mlir::Value span, bool isMinusInfinity);
   Node *addRegionOp(mlir::Operation &op,
                     llvm::DenseMap<mlir::Value, Node *> &values);
   Node *addReduce(Node *source, mlir::ArrayAttr over, bool isMax);
@@ -119,9 +121,6 @@ bool isPointwise(Node::Kind kind);
 
 /// The span has its full capacity in every iteration.
 bool isAlwaysFull(mlir::Value span);
-
-/// True if every index of a load or store has its full capacity at run time.
-bool hasStaticLengths(mlir::OperandRange indices);
 
 /// True for a buffer that `chunk.alloc scratch` made.
 bool isScratch(mlir::Value buffer);

@@ -5,6 +5,7 @@
 #include "compiler/target/cpu/CpuArch.h"
 #include "compiler/target/cpu/CpuPasses.h"
 #include "compiler/target/cpu/EmitObject.h"
+#include "compiler/target/cuda/CudaTarget.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
@@ -102,7 +103,7 @@ private:
 
 const Target *findTarget(StringRef name) {
   static const CpuTarget cpu;
-  return name == "cpu" ? &cpu : nullptr;
+  return name == "cpu" ? &cpu : name == "cuda" ? &cudaTarget() : nullptr;
 }
 
 void registerTargetPasses() {

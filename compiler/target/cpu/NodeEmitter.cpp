@@ -215,13 +215,12 @@ Value NodeEmitter::place(const Node *node) {
 }
 
 Value NodeEmitter::mask(const Node *node) {
-  auto op = cast<chunk::MaskOp>(node->op);
-  const SpanInfo &span = f.spans[op.getSpan()];
+  const SpanInfo &span = f.spans[node->span];
   Value value = operand(node->operands[0]);
   if (!span.valid) {
     return value;
   }
-  Value outside = f.splat(f.neutral(op.getMinusInfinity()));
+  Value outside = f.splat(f.neutral(node->isMax));
   if (lane.name == span.axis) {
     return f.select(f.lanesBelow(laneStart(vectorNumber), span.valid), value,
                     outside);
