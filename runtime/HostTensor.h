@@ -1,5 +1,5 @@
-// A tensor in plain memory, surrounded by NaN, to and from the oracle's arrays
-// of doubles. SPDX-License-Identifier: Apache-2.0
+// A tensor in plain memory, surrounded by NaN, to and from the oracle's arrays.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "dsl/Evaluate.h"

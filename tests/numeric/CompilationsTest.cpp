@@ -1,6 +1,6 @@
-// Compilations, counted and timed: the cookbook's C18 (lengths never
-// recompile), and the first call, cold and from disk. SPDX-License-Identifier:
-// Apache-2.0
+// Compilations, counted and timed: the cookbook's C18 (lengths never compile
+// again), and the first call, cold and from disk.
+// SPDX-License-Identifier: Apache-2.0
 #include "Cases.h"
 #include "runtime/recurra.h"
 

@@ -1,6 +1,6 @@
-// A fresh process that calls one entry of the catalogue: prints the
-// milliseconds until its forward and backward kernels are there, and a sum over
-// all bits that they give. SPDX-License-Identifier: Apache-2.0
+// A fresh process that calls one entry of the catalogue: prints milliseconds
+// until both its kernels are there, and a sum over all bits that they give.
+// SPDX-License-Identifier: Apache-2.0
 #include "Cases.h"
 #include "ops/catalogue/Catalogue.h"
 #include "runtime/Kernel.h"

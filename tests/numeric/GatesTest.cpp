@@ -1,5 +1,5 @@
-// Log gates at their ends: the cookbook's C3 (one step of -50), C4 (hard
-// resets), and no decay at all. SPDX-License-Identifier: Apache-2.0
+// Log gates at their ends: the cookbook's C3 (one step of -50) and C4 (resets).
+// SPDX-License-Identifier: Apache-2.0
 #include "Cases.h"
 #include "ops/catalogue/Catalogue.h"
 

@@ -1,7 +1,7 @@
-// A process that uses the cache: compiles the running sum under the names
-// given, runs each and checks the result. Prints "compilations disk_hits
-// disk_rejects"; exits with 1 if a result is wrong. DOUBLE_VERSION: the
-// compiler's version. SPDX-License-Identifier: Apache-2.0
+// A process that uses the cache: compiles and runs the running sum under the
+// names given; exits with 1 if a result is wrong. Prints three numbers:
+// compilations, disk hits, disk rejects. DOUBLE_VERSION: of the compiler.
+// SPDX-License-Identifier: Apache-2.0
 #include "RunningCall.h"
 #include "runtime/Counters.h"
 

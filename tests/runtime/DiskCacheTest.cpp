@@ -1,5 +1,6 @@
 // The cache on disk, by processes that use it: found again, shared, bounded,
-// and never trusted when damaged. SPDX-License-Identifier: Apache-2.0
+// never trusted when damaged.
+// SPDX-License-Identifier: Apache-2.0
 #include "ScratchFolder.h"
 
 #include <cstdio>
