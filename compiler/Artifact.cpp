@@ -9,7 +9,7 @@
 namespace recurra {
 namespace {
 
-constexpr char magic[8] = {'R', 'C', 'R', 'A', 'R', 'T', '0', '1'};
+constexpr char magic[8] = {'R', 'C', 'R', 'A', 'R', 'T', '0', '2'};
 constexpr std::size_t headerBytes = sizeof(magic) + 2 * sizeof(std::uint64_t);
 
 /// FNV-1a over 64 bits: every flipped bit of the payload changes it.
@@ -105,6 +105,9 @@ void visit(Archive &archive, N &nest) {
   archive.field(nest.entry);
   archive.list(nest.tasks);
   archive.field(nest.scratchBytes);
+  archive.field(nest.warps);
+  archive.field(nest.registers);
+  archive.field(nest.spillBytes);
 }
 
 template <typename Archive, typename A>

@@ -40,16 +40,20 @@ struct Workspace {
 };
 
 /// One top-level loop nest: `tasks` independent tasks, run before the next
-/// nest. A task may use `scratch` bytes of its worker's scratch memory.
+/// nest. A task may use `scratch` bytes of its worker's scratch memory; a
+/// worker is a thread (cpu) or a warp (cuda, see KernelAbi.h).
 struct Nest {
   std::string entry;              ///< symbol in the object code
   std::vector<std::string> tasks; ///< factors of the task count, as in shape
   std::int64_t scratchBytes = 0;
+  std::int64_t warps = 0;      ///< cuda: per block
+  std::int64_t registers = 0;  ///< cuda: per thread
+  std::int64_t spillBytes = 0; ///< cuda: of registers to memory, per thread
 };
 
 struct Artifact {
   std::string target, arch; ///< what it was compiled for, resolved
-  std::string code;         ///< cpu: a relocatable object file
+  std::string code;         ///< cpu: relocatable object; cuda: cubin
   std::vector<Argument> arguments;
   std::vector<Workspace> workspaces; ///< follow the arguments in the ABI
   std::vector<Nest> nests;

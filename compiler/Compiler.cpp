@@ -190,7 +190,8 @@ bool Compilation::makeLinear() {
 bool Compilation::toChunk(Artifact &artifact) {
   target = findTarget(spec.target);
   if (!target) {
-    return fail("this build has no target '" + spec.target + "'; use \"cpu\"");
+    return fail("this build has no target '" + spec.target +
+                "'; use \"cpu\" or \"cuda\"");
   }
   TargetDescription description;
   std::string message;
@@ -241,6 +242,9 @@ std::string Compilation::text() {
   return text;
 }
 
+/// What a target prints.
+constexpr StringRef targetStages[] = {"llvm", "asm", "cuda", "ptx", "sass"};
+
 /// The spec of a backward whose gradients nobody listed: all of them.
 Spec withGradients(Spec spec, const Recurrence &recurrence) {
   if (spec.direction == Direction::Backward) {
@@ -278,7 +282,7 @@ bool recurra::inspect(const Recurrence &recurrence, const Spec &spec,
   Spec wanted = derived ? withGradients(spec, recurrence) : spec;
   Compilation run(recurrence, wanted, diagnostics);
   Artifact artifact;
-  bool done = false, code = stage == "llvm" || stage == "asm";
+  bool done = false, code = llvm::is_contained(targetStages, stage);
   if (stage == "rec") {
     done = run.import(false);
   } else if (stage == "linear" || derived) {
@@ -288,8 +292,8 @@ bool recurra::inspect(const Recurrence &recurrence, const Spec &spec,
     done = run.toChunk(artifact) && (!code || run.toTarget());
   } else {
     diagnostics.error = "there is no stage '" + stage +
-                        "'; the stages are rec, linear, backward, chunk, llvm "
-                        "and asm";
+                        "'; the stages are rec, linear, backward, chunk, "
+                        "llvm and asm, or, for CUDA, cuda, ptx and sass";
   }
   if (done && code) {
     return run.print(stage, text);

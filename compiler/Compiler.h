@@ -25,7 +25,8 @@ bool compile(const Recurrence &recurrence, const Spec &spec, Artifact &artifact,
 bool plan(const Recurrence &recurrence, const Spec &spec, Artifact &artifact,
           Diagnostics &diagnostics);
 
-/// The text of a stage: "rec", "linear", "backward", "chunk", "llvm", "asm".
+/// The text of a stage: "rec", "linear", "backward", "chunk"; of target "cpu"
+/// "llvm", "asm"; of target "cuda" "cuda", "ptx", "sass".
 bool inspect(const Recurrence &recurrence, const Spec &spec,
              const std::string &stage, std::string &text,
              Diagnostics &diagnostics);

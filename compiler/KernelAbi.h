@@ -1,5 +1,5 @@
-// The calling convention of generated CPU code: what ChunkToVector emits and
-// CpuModule calls. Plain C layout.
+// The calling conventions of generated code, for the CPU (what ChunkToVector
+// emits and CpuModule calls) and for CUDA. Plain C layout.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,5 +29,16 @@ struct KernelShape {
 using NestEntry = void (*)(const KernelBuffer *buffers,
                            const KernelShape *shape, std::int64_t begin,
                            std::int64_t end, char *scratch);
+
+// CUDA: each nest is a kernel `extern "C" void ENTRY(Buffers buffers,
+// KernelShape shape, std::int64_t tasks, char *scratch)` in the cubin that
+// Artifact::code holds. `Buffers` is `KernelBuffer[n]` by value, n = arguments
+// then workspaces; data and `shape.offsets` are device addresses. A block has
+// 32 * Nest::warps threads along x, no dynamic shared memory. Each warp runs
+// tasks warp, warp + all warps of the grid, ..: any grid of >= 1 block along x
+// gives the same bits, so one of min(ceil(tasks / warps), what the device holds
+// at once) suffices. `scratch` (256-byte aligned): scratchBytes for every warp
+// of the grid, not initialised; may be null if scratchBytes is 0. No launch if
+// there are no tasks. Nests in order, on one stream.
 
 } // namespace recurra

@@ -155,6 +155,46 @@ static std::int64_t chooseTile(const Plan &plan, const Spec &spec,
   return best;
 }
 
+/// 4-byte registers per lane for all states, each with its best axis along the
+/// lanes, `tile` entries of the plan's axis (0: all) at a time.
+static std::int64_t registersOf(const Plan &plan, const Spec &spec,
+                                const TargetDescription &target,
+                                std::int64_t tile) {
+  std::int64_t total = 0;
+  for (const PlanState &state : plan.states) {
+    std::int64_t count = countElements(state.axes, spec, plan.axis, tile);
+    std::int64_t least = count;
+    for (const std::string &axis : state.axes) {
+      std::int64_t size =
+          axis == plan.axis && tile ? tile : extentOf(spec, axis);
+      std::int64_t rows = (size + target.lanes - 1) / target.lanes;
+      least = std::min(least, count / size * rows);
+    }
+    total += least * elementBytes(spec) / 4;
+  }
+  return total;
+}
+
+/// The widest tile whose states fit the registers, at least 4 entries; 0 if the
+/// whole axis fits.
+static std::int64_t chooseRegisterTile(const Plan &plan, const Spec &spec,
+                                       const TargetDescription &target,
+                                       bool isBackward) {
+  std::int64_t budget =
+      isBackward ? target.registersBackward : target.registersForward;
+  std::int64_t extent = extentOf(spec, plan.axis);
+  if (extent <= target.lanes && registersOf(plan, spec, target, 0) <= budget) {
+    return 0;
+  }
+  std::int64_t best = 4;
+  for (std::int64_t tile = 8; tile <= target.lanes; tile *= 2) {
+    if (registersOf(plan, spec, target, tile) <= budget) {
+      best = tile;
+    }
+  }
+  return extent <= best ? 0 : best;
+}
+
 FailureOr<Plan> recurra::makePlan(func::FuncOp function, const Spec &spec,
                                   const TargetDescription &target,
                                   ArrayRef<PlanState> states) {
@@ -173,7 +213,11 @@ FailureOr<Plan> recurra::makePlan(func::FuncOp function, const Spec &spec,
   plan.axis = chooseAxis(function, candidates(states, spec), plan.isFree);
   plan.interval = planInterval(states, spec, target);
   plan.inner = plan.interval;
-  plan.tile = plan.isFree ? chooseTile(plan, spec, target, isBackward) : 0;
+  if (plan.isFree) {
+    plan.tile = target.registersForward > 0
+                    ? chooseRegisterTile(plan, spec, target, isBackward)
+                    : chooseTile(plan, spec, target, isBackward);
+  }
   plan.savedBytes = bytesOf(plan, spec, 0);
   if (isBackward) {
     plan.traceBytes = plan.interval * bytesOf(plan, spec, plan.tile);

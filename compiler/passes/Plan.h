@@ -16,6 +16,9 @@ struct TargetDescription {
   std::int64_t lanes = 16; ///< f32 elements of a vector
   std::int64_t l1Bytes = 32 * 1024;
   std::int64_t l2Bytes = 1024 * 1024;
+  /// Of states, that a lane may keep in registers; 0: tiles are chosen by the
+  /// caches. Then `lanes` run along whichever axis suits a tile.
+  std::int64_t registersForward = 0, registersBackward = 0;
 };
 
 /// A state of the recurrence: its axes as the IR names them, in memory order.

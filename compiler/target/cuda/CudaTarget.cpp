@@ -1,0 +1,115 @@
+// No passes: the printer reads `chunk` itself. Resources of the kernels come
+// from the assembler's report.
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/target/cuda/CudaTarget.h"
+
+#include "compiler/Artifact.h"
+#include "compiler/target/cuda/CudaArch.h"
+#include "compiler/target/cuda/Disassemble.h"
+#include "compiler/target/cuda/KernelPrinter.h"
+#include "compiler/target/cuda/Nvrtc.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+
+namespace recurra {
+
+namespace {
+
+/// The number before `unit` in the report on one kernel; 0 if it is not there.
+std::int64_t numberBefore(StringRef report, StringRef unit) {
+  std::size_t at = report.find(unit);
+  if (at == StringRef::npos) {
+    return 0;
+  }
+  StringRef before = report.take_front(at).rtrim();
+  std::int64_t number = 0;
+  before.substr(before.find_last_not_of("0123456789") + 1)
+      .getAsInteger(10, number);
+  return number;
+}
+
+/// ptxas reports "Compiling entry function 'NAME' .. bytes spill stores ..
+/// Used N registers".
+void readResources(StringRef log, Nest &nest) {
+  std::size_t at = log.find("function '" + nest.entry + "'");
+  if (at == StringRef::npos) {
+    return;
+  }
+  StringRef report = log.substr(at);
+  report = report.take_front(report.find("Compiling entry function", 1));
+  nest.registers = numberBefore(report, " registers");
+  nest.spillBytes = numberBefore(report, " bytes spill stores");
+}
+
+class CudaTarget : public Target {
+public:
+  bool describe(StringRef name, TargetDescription &description,
+                std::string &message) const override {
+    std::string arch;
+    description.lanes = 32;
+    description.l2Bytes = 4 << 20;
+    description.registersForward = 96;
+    description.registersBackward = 96;
+    return cuda::resolveCudaArch(name, arch, message);
+  }
+
+  void lower(OpPassManager &, StringRef) const override {}
+
+  bool emit(ModuleOp module, StringRef name, Artifact &artifact,
+            std::string &message) const override {
+    std::string arch;
+    cuda::Program program = cuda::printProgram(functionOf(module));
+    cuda::Compiled compiled;
+    if (!cuda::resolveCudaArch(name, arch, message) ||
+        !cuda::compileCuda(program.text, arch, false, compiled, message)) {
+      return false;
+    }
+    for (Nest &nest : program.nests) {
+      readResources(compiled.log, nest);
+    }
+    artifact.target = "cuda";
+    artifact.arch = arch;
+    artifact.code = std::move(compiled.code);
+    artifact.nests = std::move(program.nests);
+    return true;
+  }
+
+  bool print(ModuleOp module, StringRef name, StringRef stage,
+             std::string &text, std::string &message) const override {
+    std::string source = cuda::printProgram(functionOf(module)).text;
+    if (stage == "cuda") {
+      text = source;
+      return true;
+    }
+    std::string arch;
+    cuda::Compiled compiled;
+    bool isPtx = stage == "ptx";
+    if ((!isPtx && stage != "sass")) {
+      message = "the CUDA target has the stages cuda, ptx and sass, not '" +
+                stage.str() + "'";
+      return false;
+    }
+    if (!cuda::resolveCudaArch(name, arch, message) ||
+        !cuda::compileCuda(source, arch, isPtx, compiled, message)) {
+      return false;
+    }
+    text = compiled.code;
+    return isPtx || cuda::disassemble(compiled.code, text, message);
+  }
+
+private:
+  static func::FuncOp functionOf(ModuleOp module) {
+    return *module.getOps<func::FuncOp>().begin();
+  }
+};
+
+} // namespace
+
+const Target &cudaTarget() {
+  static const CudaTarget target;
+  return target;
+}
+
+} // namespace recurra

@@ -1,0 +1,114 @@
+// What the printers of one kernel share: names of values, spans and buffers,
+// where tiles are kept, and loops over what a lane holds of them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compiler/target/cpu/BodyGraph.h"
+#include "compiler/target/cuda/KernelText.h"
+#include "compiler/target/cuda/LaneLayout.h"
+
+namespace recurra::cuda {
+
+/// A variable of each lane: a number, or an array with one dimension per step
+/// (a lane axis of one row has none).
+struct Home {
+  std::string name;
+  struct Step {
+    Axis axis;
+    std::int64_t fixed = -1; ///< this position alone, if not negative
+  };
+  llvm::SmallVector<Step, 4> steps;
+};
+
+/// A span at run time; `valid` is empty if it always equals the capacity.
+struct SpanText {
+  mlir::StringAttr axis;
+  std::int64_t capacity = 1;
+  std::string origin, valid;
+};
+
+struct SequenceText {
+  std::string row, start, length, first;
+};
+
+/// Memory as one tile sees it: a typed pointer to its first element, and what
+/// to add per axis.
+struct MemoryView {
+  std::string pointer;
+  struct Step {
+    Axis axis;
+    std::string stride, valid;
+  };
+  llvm::SmallVector<Step, 4> steps;
+};
+
+/// An index per axis: of the row, for the lane axis.
+using Point = llvm::SmallVector<std::pair<mlir::StringAttr, std::string>, 4>;
+
+class KernelFrame {
+public:
+  KernelFrame(chunk::ForallOp forall, const cpu::AxisOrder &order)
+      : source(forall), order(order), layout(forall) {}
+
+  chunk::ForallOp source;
+  const cpu::AxisOrder &order;
+  LaneLayout layout;
+  KernelText text;
+  llvm::DenseMap<mlir::Value, Home> homes; ///< of tiles in scope
+  llvm::DenseMap<mlir::Value, SpanText> spans;
+  llvm::DenseMap<mlir::Value, SequenceText> sequences; ///< points of N
+  llvm::DenseMap<mlir::Value, std::string> buffers;
+  struct Scratch {
+    std::string name;
+    llvm::SmallVector<std::int64_t, 4> strides;
+  };
+  llvm::DenseMap<mlir::Value, Scratch> scratch;
+
+  // Tiles.
+  std::string typeName(mlir::Type element) const;
+  std::string dimensions(const Home &home) const;
+  Home makeHome(llvm::StringRef hint, const Axes &axes);
+  /// Prints the declaration; `start` is what every element is first, if given.
+  void declare(const Home &home, mlir::Type element,
+               llvm::StringRef start = "");
+  std::string at(const Home &home, const Point &point) const;
+  void copy(const Home &from, const Home &to, const Axes &axes);
+
+  // Loops over a lane's elements of some axes.
+  void openLoops(const Axes &axes, Point &point);
+  void closeLoops(const Axes &axes);
+  /// The position on the axis itself.
+  std::string entry(const Axis &axis, const Point &point) const;
+  /// Empty, or the condition that the lane holds an entry of the axis here.
+  std::string isInside(const Axis &axis, const Point &point) const;
+
+  // Spans.
+  std::string countOf(mlir::Value span);
+  void enterSpan(mlir::Value span, llvm::StringRef origin);
+  void openSpanLoop(mlir::Value span, bool isReverse);
+
+  // Memory.
+  MemoryView viewOf(mlir::Value buffer, mlir::OperandRange indices,
+                    const Axes &axes, bool isStore);
+  std::string element(const MemoryView &view, const Point &point) const;
+  void load(const MemoryView &view, const Home &home, const Axes &axes,
+            mlir::Type type);
+  /// `isPrivate`: each lane writes for itself.
+  void store(const MemoryView &view, const Home &home, const Axes &axes,
+             bool isPrivate, mlir::Type type);
+
+private:
+  std::string totalOf(mlir::Value span);
+  void enterSequence(mlir::Value span);
+  std::string slotOfTokens(mlir::Value span, std::int64_t per);
+  std::string position(mlir::Value span, std::int64_t window);
+  std::string condition(const MemoryView &view, const Point &point) const;
+  void storeRow(const MemoryView &view, const Home &home, const Axis &axis,
+                mlir::Type type);
+};
+
+/// Loops over more elements per lane than this are not unrolled, and their
+/// arrays lie in local memory.
+inline constexpr std::int64_t maxUnrolled = 128;
+
+} // namespace recurra::cuda

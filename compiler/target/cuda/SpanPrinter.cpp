@@ -1,0 +1,123 @@
+// Spans at run time: how many there are, where each starts, how long it is.
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/target/cuda/KernelFrame.h"
+
+using namespace mlir;
+
+namespace recurra::cuda {
+
+static chunk::SpanType typeOf(Value span) {
+  return cast<chunk::SpanType>(span.getType());
+}
+
+/// A span of T cut from a point of N, not from another span of T.
+static bool isWholeSequence(Value span) {
+  Value parent = chunk::getParent(span);
+  return parent && typeOf(parent).getAxis() != typeOf(span).getAxis();
+}
+
+/// Where the iterations over a span start, and how far they reach.
+std::string KernelFrame::totalOf(Value span) {
+  StringRef axis = typeOf(span).getAxis().getValue();
+  Value parent = chunk::getParent(span);
+  if (isWholeSequence(span)) {
+    return sequences[parent].length;
+  }
+  if (parent) {
+    const SpanText &outer = spans[parent];
+    return outer.valid.empty() ? std::to_string(outer.capacity) : outer.valid;
+  }
+  if (axis == "N") {
+    return "shape.sequences";
+  }
+  if (axis == "H") {
+    return "shape.heads";
+  }
+  return std::to_string(chunk::getExtent(source, axis));
+}
+
+std::string KernelFrame::countOf(Value span) {
+  std::int64_t step = typeOf(span).getCapacity();
+  StringRef axis = typeOf(span).getAxis().getValue();
+  if (std::int64_t extent = chunk::getExtent(source, axis)) {
+    return std::to_string(ceilDiv(extent, step));
+  }
+  std::string total = totalOf(span);
+  return step == 1 ? total
+                   : "(" + total + " + " + std::to_string(step - 1) + ") / " +
+                         std::to_string(step);
+}
+
+/// Row n from its first token, or, packed, a part of row 0.
+void KernelFrame::enterSequence(Value span) {
+  std::string n = spans[span].origin;
+  SequenceText sequence{text.name("row"), text.name("start"),
+                        text.name("length"), text.name("firstToken")};
+  std::string packed = text.name("isPacked");
+  text.line("const bool " + packed + " = shape.offsets != nullptr;");
+  text.line("const Index " + sequence.row + " = " + packed + " ? 0 : " + n +
+            ";");
+  text.line("const Index " + sequence.start + " = " + packed +
+            " ? shape.offsets[" + n + "] : 0;");
+  text.line("const Index " + sequence.length + " = " + packed +
+            " ? shape.offsets[" + n + " + 1] - " + sequence.start +
+            " : shape.tokens;");
+  text.line("const Index " + sequence.first + " = " + packed + " ? " +
+            sequence.start + " : " + n + " * shape.tokens;");
+  sequences[span] = sequence;
+}
+
+void KernelFrame::enterSpan(Value span, StringRef origin) {
+  SpanText info{typeOf(span).getAxis(), typeOf(span).getCapacity(),
+                origin.str(), ""};
+  if (!cpu::isAlwaysFull(span)) {
+    std::string capacity = std::to_string(info.capacity);
+    Value parent = chunk::getParent(span);
+    bool isPart = parent && !isWholeSequence(span);
+    std::string end = totalOf(span);
+    if (isPart) {
+      end = spans[parent].origin + " + " + end;
+    }
+    info.valid = text.name((origin + "_length").str());
+    text.line("const Index " + info.valid + " = " + end + " - " + origin +
+              " < " + capacity + " ? " + end + " - " + origin + " : " +
+              capacity + ";");
+  }
+  spans[span] = info;
+  if (info.axis == "N") {
+    enterSequence(span);
+  }
+}
+
+static StringRef nameFor(chunk::SpanType type) {
+  StringRef axis = type.getAxis().getValue();
+  bool isPoint = type.getCapacity() == 1;
+  return axis == "T"   ? isPoint ? "token" : "chunk"
+         : axis == "N" ? "sequence"
+         : axis == "H" ? "head"
+                       : axis;
+}
+
+void KernelFrame::openSpanLoop(Value span, bool isReverse) {
+  std::string origin = text.name((nameFor(typeOf(span)) + "").str());
+  std::string step = std::to_string(typeOf(span).getCapacity());
+  Value parent = chunk::getParent(span);
+  bool isPart = parent && !isWholeSequence(span);
+  std::string begin = isPart ? spans[parent].origin : "0";
+  std::string total = totalOf(span);
+  std::string end = isPart ? begin + " + " + total : total;
+  if (isReverse) {
+    std::string last = step == "1"
+                           ? end + " - 1"
+                           : begin + " + (" + total + " - 1 + " + step +
+                                 ") / " + step + " * " + step + " - " + step;
+    text.open("for (Index " + origin + " = " + last + "; " + origin +
+              " >= " + begin + "; " + origin + " -= " + step + ")");
+  } else {
+    text.open("for (Index " + origin + " = " + begin + "; " + origin + " < " +
+              end + "; " + origin + " += " + step + ")");
+  }
+  enterSpan(span, origin);
+}
+
+} // namespace recurra::cuda
