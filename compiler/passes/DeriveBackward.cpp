@@ -148,6 +148,7 @@ private:
   void emitTrace();
   void createReverse();
   void fillReverse();
+  void dropNames(ArrayRef<Operation *> clones);
   void seed(Cotangents &inner, const IRMapping &mapping);
   void yieldReverse(Cotangents &inner, const IRMapping &mapping);
   void chooseTraces();
@@ -331,7 +332,30 @@ void ScanAdjoint::fillReverse() {
   for (Operation *op : llvm::reverse(clones)) {
     inner.sweep(op, [&](Value v) { return active.contains(v) || isActive(v); });
   }
+  dropNames(clones);
   yieldReverse(inner, mapping);
+}
+
+/// An adjoint is not the value at whose place in the text it stands.
+void ScanAdjoint::dropNames(ArrayRef<Operation *> clones) {
+  llvm::DenseSet<Operation *> primal(clones.begin(), clones.end());
+  for (Operation &op : *reverse.getStep()) {
+    auto named = dyn_cast<NameLoc>(op.getLoc());
+    if (named && !primal.contains(&op)) {
+      op.setLoc(named.getChildLoc());
+    }
+  }
+}
+
+/// Calls a value d of another one, for printing.
+static void nameAdjoint(Value value, Value of) {
+  auto name = dyn_cast<NameLoc>(of.getLoc());
+  Operation *op = value.getDefiningOp();
+  if (name && op && !isa<ConstOp>(op)) {
+    op->setLoc(NameLoc::get(
+        StringAttr::get(op->getContext(), "d" + name.getName().str()),
+        op->getLoc()));
+  }
 }
 
 void ScanAdjoint::seed(Cotangents &inner, const IRMapping &mapping) {
@@ -344,7 +368,10 @@ void ScanAdjoint::seed(Cotangents &inner, const IRMapping &mapping) {
   for (auto [value, cotangent] :
        llvm::zip(yield.getEmitted(), emittedCotangents)) {
     if (cotangent) {
-      cotangents.front().setLoc(cotangent.getLoc());
+      if (auto name = dyn_cast<NameLoc>(cotangent.getLoc())) {
+        cotangents.front().setLoc(
+            NameLoc::get(builder.getStringAttr(name.getName().str() + "_t")));
+      }
       if (isActive(value)) {
         inner.add(mapping.lookupOrDefault(value), cotangents.front());
       }
@@ -368,14 +395,18 @@ void ScanAdjoint::yieldReverse(Cotangents &inner, const IRMapping &mapping) {
   for (auto [parameter, sum] :
        llvm::zip(parameters, reverse.getStates().drop_front(carried.size()))) {
     Value term = inner.find(parameter);
-    sum.setLoc(parameter.getLoc());
+    if (auto name = dyn_cast<NameLoc>(parameter.getLoc())) {
+      sum.setLoc(
+          NameLoc::get(builder.getStringAttr("d" + name.getName().str())));
+    }
     next.push_back(term
                        ? Value(AddOp::create(builder, term.getLoc(), sum, term))
                        : Value(sum));
   }
-  for (unsigned token : tokens) {
-    emitted.push_back(
-        inner.findOrZero(mapping.lookup(scan.getTokens()[token])));
+  for (unsigned i : tokens) {
+    Value token = mapping.lookup(scan.getTokens()[i]);
+    emitted.push_back(inner.findOrZero(token));
+    nameAdjoint(emitted.back(), token);
   }
   YieldOp::create(builder, scan.getLoc(), next, emitted);
 }

@@ -197,6 +197,7 @@ def Rec_ExtentOp : Rec_Pure<"extent"> {
 // Structure -----------------------------------------------------------------
 
 def Rec_ScanOp : Rec_Op<"scan", [Pure, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
     SingleBlockImplicitTerminator<"::recurra::rec::YieldOp">]> {
   let summary = "runs its body once per token, forward or reverse";
   let description = [{

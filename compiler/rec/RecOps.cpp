@@ -17,16 +17,16 @@ using namespace recurra::rec;
 #include "compiler/rec/RecTypes.cpp.inc"
 
 namespace {
-/// Prints !rec.val<K, V> as !kv, and !rec.val as !s.
+/// Prints !rec.val<K, V> as !kv, !rec.val as !s, masks as !mask_kv, !mask_s.
 struct ShortNames : OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
 
   AliasResult getAlias(Type type, raw_ostream &os) const override {
-    auto value = dyn_cast<ValType>(type);
-    if (!value) {
+    if (!isa<ValType, MaskType>(type)) {
       return AliasResult::NoAlias;
     }
-    ArrayRef<StringAttr> axes = value.getAxes();
+    ArrayRef<StringAttr> axes = axesOf(type);
+    os << (isa<MaskType>(type) ? "mask_" : "");
     bool letters =
         llvm::all_of(axes, [](StringAttr a) { return a.size() == 1; });
     os << (axes.empty() ? "s" : "");

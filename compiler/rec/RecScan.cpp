@@ -57,6 +57,29 @@ std::string ScanOp::getStateName(unsigned index) {
   return "state" + std::to_string(index);
 }
 
+/// The name in a value's location, if it has one.
+static std::string nameIn(Location loc) {
+  auto name = dyn_cast<NameLoc>(loc);
+  return name ? name.getName().str() : "";
+}
+
+/// o for what is emitted as o_t; MT, or dM0 in reverse, for the last states.
+void ScanOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  for (auto [value, result] :
+       llvm::zip(getYield().getEmitted(), getEmitted())) {
+    std::string name = nameIn(value.getLoc());
+    if (llvm::StringRef(name).ends_with("_t")) {
+      setName(result, llvm::StringRef(name).drop_back(2));
+    }
+  }
+  for (auto [state, result] : llvm::zip(getStates(), getLast())) {
+    std::string name = nameIn(state.getLoc());
+    if (!name.empty()) {
+      setName(result, name + (getReverse() ? "0" : "T"));
+    }
+  }
+}
+
 // Spelling
 // ----------------------------------------------------------------------
 
