@@ -186,12 +186,37 @@ def numpy(x):
     return x.detach().to(torch.float64).numpy()
 
 
-def check(case, loss="both", asking=None):
-    """Runs and compares everything with the oracle; returns the run."""
+def check(case, loss="both", asking=None, apart=()):
+    """Runs and compares everything with the oracle, but for the names in
+    `apart`; returns the run."""
     result = run(case, loss, asking)
-    wrong = {n: e for n, e in errors(case, result).items() if not e <= 1}
+    wrong = {n: e for n, e in errors(case, result).items()
+             if not e <= 1 and n not in apart}
     assert not wrong, "error over its bound: " + ", ".join(
         f"{n} {e:.3g}" for n, e in wrong.items())
+    return result
+
+
+def same_state(case, name, x, y):
+    """Whether a state that no token changed came back: to the bit, but for mu,
+    which the compiler carries as M = I mu and divides again."""
+    if case.entry == "palimpsa_mu" and name == "mu":
+        return torch.allclose(x, y, rtol=1e-6, atol=0)
+    return torch.equal(x, y)
+
+
+def check_palimpsa(case, loss="both"):
+    """`check` for either writing. From a given precision and without decay the
+    prior of palimpsa_mu has no effect: its gradient is a difference of sums that
+    cancel, so it is judged by their size."""
+    if case.entry != "palimpsa_mu" or not case.initial:
+        return check(case, loss)
+    result = check(case, loss, apart=("dprior",))
+    truth, _ = Oracle(case).gradients(result.output_weights, result.final_weights)
+    prior = torch.from_numpy(truth["prior"])
+    size = result.of_initial["I"].abs().sum((0, 2, 3)) + prior.abs()
+    error = (result.of_inputs["prior"] - prior).abs()
+    assert (error <= BOUNDS["float32"][1] * size).all(), (error, size)
     return result
 
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 import recurra
-from harness import ENTRIES, call, cases, check, make, run, same_bits
+from harness import (ENTRIES, call, cases, check, check_palimpsa, make, run,
+                     same_bits)
 from test_cookbook_e_calls import fenced
 from test_cookbook_e_numerics import GATED, finite
 
@@ -197,5 +198,5 @@ def test_c22_palimpsa_from_a_given_posterior(entry, gate):
                     else {"mu": mean, "I": precision})
     case.inputs["scale"] = torch.tensor(0.1)
     case.inputs["g"] = torch.full_like(case.inputs["g"], gate)
-    finite(check(case, loss="states"))
-    finite(check(case))
+    finite(check_palimpsa(case, loss="states"))
+    finite(check_palimpsa(case))
