@@ -59,10 +59,11 @@ std::map<int64_t, std::string> listCheckpoints(const std::string &output) {
   std::map<int64_t, std::string> found;
   for (const std::string &name : listFolder(output)) {
     const bool numbered =
-        name.size() > prefix && name.compare(0, prefix, kPrefix) == 0 &&
+        name.size() > prefix && name.size() < prefix + 18 &&
+        name.compare(0, prefix, kPrefix) == 0 &&
         name.find_first_not_of("0123456789", prefix) == std::string::npos;
     if (numbered) {
-      found[std::stoll(name.substr(prefix))] = output + "/" + name;
+      found[std::stoll(name.substr(prefix))] = inFolder(output, name);
     }
   }
   return found;
@@ -80,9 +81,11 @@ void checkConfig(const std::string &folder,
   for (const auto &[key, value] : now) {
     const auto old = then.find(key);
     if (!mayChange(key) && old != then.end() && old->second != value) {
-      throw UserError("cannot resume " + folder + ": '" + key + "' is " +
-                      value + " now and was " + old->second +
-                      "; set it back, or start anew in another folder");
+      std::ostringstream message;
+      message << "cannot resume " << folder << ": '" << key << "' is " << value
+              << " now and was " << old->second
+              << "; set it back, or start anew in another folder";
+      throw UserError(message.str());
     }
   }
 }
@@ -93,13 +96,13 @@ void saveCheckpoint(const std::string &output, const TrainingState &state,
                     int64_t keep) {
   char name[32];
   std::snprintf(name, sizeof name, "%s%06" PRId64, kPrefix, state.step);
-  const std::string target = output + "/" + name;
+  const std::string target = inFolder(output, name);
   const std::string temporary = target + ".tmp";
   removeFolder(temporary);
   makeFolders(temporary);
-  writeTensors(temporary + "/" + kModelFile, state.parameters,
+  writeTensors(inFolder(temporary, kModelFile), state.parameters,
                {{"format", "pt"}});
-  writeTensors(temporary + "/" + kTrainingFile, state.optimiser,
+  writeTensors(inFolder(temporary, kTrainingFile), state.optimiser,
                {{"step", std::to_string(state.step)},
                 {"seconds", std::to_string(state.seconds)},
                 {"config", nlohmann::json(state.config).dump()}});
@@ -150,7 +153,7 @@ void loadTensors(const SafetensorsFile &file, const NamedTensors &tensors) {
 }
 
 void loadCheckpoint(const std::string &folder, TrainingState &state) {
-  const SafetensorsFile training(folder + "/" + kTrainingFile);
+  const SafetensorsFile training(inFolder(folder, kTrainingFile));
   try {
     const nlohmann::json config =
         nlohmann::json::parse(training.metadata().at("config"));
@@ -165,7 +168,7 @@ void loadCheckpoint(const std::string &folder, TrainingState &state) {
                     "is no checkpoint of this trainer");
   }
   loadTensors(training, state.optimiser);
-  loadTensors(SafetensorsFile(folder + "/" + kModelFile), state.parameters);
+  loadTensors(SafetensorsFile(inFolder(folder, kModelFile)), state.parameters);
 }
 
 } // namespace recurra

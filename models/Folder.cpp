@@ -25,6 +25,12 @@ namespace {
 
 } // namespace
 
+std::string inFolder(std::string folder, const std::string &name) {
+  folder += '/';
+  folder += name;
+  return folder;
+}
+
 bool pathExists(const std::string &path) {
   return ::access(path.c_str(), F_OK) == 0;
 }
@@ -54,7 +60,7 @@ void makeFolders(const std::string &path) {
 
 void removeFolder(const std::string &path) {
   for (const std::string &name : listFolder(path)) {
-    ::unlink((path + "/" + name).c_str());
+    ::unlink(inFolder(path, name).c_str());
   }
   if (::rmdir(path.c_str()) != 0 && errno != ENOENT) {
     fail("remove", path);

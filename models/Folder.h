@@ -8,6 +8,9 @@
 
 namespace recurra {
 
+/// folder/name
+std::string inFolder(std::string folder, const std::string &name);
+
 bool pathExists(const std::string &path);
 
 /// Names in a folder; none if there is no such folder.

@@ -63,12 +63,12 @@ PalimpsaMixer::Projected PalimpsaMixer::project(const Tensor &h_BTC) const {
 
 Tensor PalimpsaMixer::mix(const Projected &columns) const {
   const int64_t heads = config.heads;
-  const Tensor qkv = at::silu(
-      shortConvolution(columns.qkv_BTC, at::cat({qConv, kConv, vConv})));
+  const Tensor qkv =
+      at::silu(shortConvolution(columns.qkv, at::cat({qConv, kConv, vConv})));
   const std::vector<Tensor> parts =
       qkv.split_with_sizes({2 * qProj.size(0), vProj.size(0)}, -1);
   const Tensor x_BTHV = parts[1].unflatten(-1, {heads, config.valueSize});
-  const Tensor skipped = skip.unsqueeze(-1) * x_BTHV;
+  Tensor skipped = skip.unsqueeze(-1) * x_BTHV;
   if (config.mixer == "convolution") {
     return skipped;
   }
@@ -77,13 +77,13 @@ Tensor PalimpsaMixer::mix(const Projected &columns) const {
   const Tensor q_BTHK = unit.narrow(2, 0, heads);
   const Tensor k_BTHK = unit.narrow(2, heads, heads);
 
-  const Tensor step_BTH1 = at::sigmoid(columns.betaStep_BTH).unsqueeze(-1);
-  const Tensor ranked = at::sigmoid(at::linear(columns.rank_BTR, betaProj))
+  const Tensor step_BTH1 = at::sigmoid(columns.betaStep).unsqueeze(-1);
+  const Tensor ranked = at::sigmoid(at::linear(columns.rank, betaProj))
                             .unflatten(-1, {heads, config.valueSize});
   const Tensor beta_BTHV =
       ranked * (step_BTH1 * at::softplus(betaScale).unsqueeze(-1));
   const Tensor g_BTH =
-      at::softplus(columns.timeStep_BTH + timeStepBias) * -aLog.exp();
+      at::softplus(columns.timeStep + timeStepBias) * -aLog.exp();
   const CallResult result = palimpsa(q_BTHK, k_BTHK, step_BTH1 * x_BTHV, g_BTH,
                                      beta_BTHV, priorLog.exp());
   return result.outputs[0] + skipped;
@@ -93,7 +93,7 @@ Tensor PalimpsaMixer::forward(const Tensor &h_BTC) {
   const Projected columns = project(h_BTC);
   const Tensor y_BTHV = mix(columns);
   const Tensor gate_BTHV =
-      columns.gate_BTC.unflatten(-1, {config.heads, config.valueSize});
+      columns.gate.unflatten(-1, {config.heads, config.valueSize});
   const Tensor out_BTHV =
       rmsNorm(y_BTHV, outNorm, config.normEps) * at::silu(gate_BTHV);
   return at::linear(out_BTHV.flatten(2), outProj);

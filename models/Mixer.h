@@ -31,9 +31,11 @@ public:
   at::Tensor forward(const at::Tensor &h_BTC);
 
 private:
-  /// The columns of the fused input projection.
+  /// The columns of the fused input projection, each [B, T, ..]: q, k and x
+  /// before their convolution, the factor of beta, and one value per head (bs,
+  /// dt) or per value channel (the output gate).
   struct Projected {
-    at::Tensor qkv_BTC, rank_BTR, betaStep_BTH, timeStep_BTH, gate_BTC;
+    at::Tensor qkv, rank, betaStep, timeStep, gate;
   };
   Projected project(const at::Tensor &h_BTC) const;
   /// Gates, recurrence and skip: [B, T, H, V].

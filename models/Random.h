@@ -13,11 +13,8 @@ public:
   /// What a stream is for; the same seed gives unrelated numbers to each.
   enum class Purpose : uint32_t { Initialise = 1, Train = 2, Validate = 3 };
 
-  Random(uint64_t seed, Purpose purpose, uint64_t step) {
-    std::seed_seq words{uint32_t(seed), uint32_t(seed >> 32), uint32_t(purpose),
-                        uint32_t(step), uint32_t(step >> 32)};
-    engine.seed(words);
-  }
+  Random(uint64_t seed, Purpose purpose, uint64_t step)
+      : engine(makeEngine(seed, purpose, step)) {}
 
   uint64_t bits() { return engine(); }
 
@@ -29,6 +26,13 @@ public:
   int64_t below(int64_t count) { return int64_t(uniform() * double(count)); }
 
 private:
+  static std::mt19937_64 makeEngine(uint64_t seed, Purpose purpose,
+                                    uint64_t step) {
+    std::seed_seq words{uint32_t(seed), uint32_t(seed >> 32), uint32_t(purpose),
+                        uint32_t(step), uint32_t(step >> 32)};
+    return std::mt19937_64(words);
+  }
+
   std::mt19937_64 engine;
 };
 
