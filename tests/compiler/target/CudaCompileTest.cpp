@@ -1,0 +1,167 @@
+// What NVRTC makes of the catalogue for each architecture, without a GPU:
+// registers, spills, names in the text. RECURRA_TEST_ALL=1 compiles everything.
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/Compiler.h"
+#include "compiler/target/cuda/Nvrtc.h"
+#include "ops/catalogue/Catalogue.h"
+#include "tests/dsl/RandomCall.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+using namespace recurra;
+
+namespace {
+
+const std::vector<std::string> archs = {"sm_80",  "sm_86",  "sm_89",
+                                        "sm_90a", "sm_100", "sm_120"};
+
+/// All outputs, states and gradients, everything given.
+Spec specOf(const Recurrence &recurrence, Direction direction, DType dtype) {
+  Spec spec;
+  spec.target = "cuda";
+  spec.arch = "sm_90a";
+  spec.direction = direction;
+  spec.saveCheckpoints = direction == Direction::Forward;
+  for (const Input &input : recurrence.inputs) {
+    spec.dtypes[input.name] = dtype;
+    spec.gradients.push_back(input.name);
+  }
+  for (const Output &output : recurrence.outputs) {
+    spec.dtypes[output.name] = dtype;
+    spec.outputs.push_back(output.name);
+  }
+  for (const State &state : recurrence.states) {
+    spec.initialStates.push_back(state.name);
+    spec.finalStates.push_back(state.name);
+    spec.gradients.push_back(state.name);
+  }
+  if (direction == Direction::Forward) {
+    spec.gradients.clear();
+  }
+  return spec;
+}
+
+/// Small sizes, with what a warp does not divide.
+std::map<std::string, std::int64_t> extents(const Recurrence &recurrence) {
+  auto sizes = smallExtents(recurrence);
+  for (auto &[name, size] : sizes) {
+    size = name == "R" ? 2 : name == "K" || name == "N" ? 16 : 40;
+  }
+  return sizes;
+}
+
+struct CudaCompileTest : testing::Test {
+  void SetUp() override {
+    if (cuda::nvrtcVersion().empty()) {
+      GTEST_SKIP() << "no NVRTC here: nothing was compiled for CUDA";
+    }
+  }
+
+  static Artifact compiled(const Recurrence &recurrence, const Spec &spec) {
+    Artifact artifact;
+    Diagnostics diagnostics;
+    EXPECT_TRUE(compile(recurrence, spec, artifact, diagnostics))
+        << recurrence.name << " " << spec.arch << ": " << diagnostics.error;
+    return artifact;
+  }
+};
+
+/// Normally each entry for one of the architectures, in turn; all under --all.
+TEST_F(CudaCompileTest, CatalogueForEveryArchitecture) {
+  bool all = std::getenv("RECURRA_TEST_ALL") != nullptr;
+  std::size_t turn = 0;
+  for (const Recurrence &recurrence : catalogue()) {
+    for (Direction direction : {Direction::Forward, Direction::Backward}) {
+      Spec spec = specOf(recurrence, direction, DType::BF16);
+      spec.extents = extents(recurrence);
+      ++turn;
+      for (std::size_t i = 0; i < archs.size(); ++i) {
+        if (!all && i != turn % archs.size()) {
+          continue;
+        }
+        spec.arch = archs[i];
+        Artifact artifact = compiled(recurrence, spec);
+        EXPECT_EQ(artifact.arch, archs[i]);
+        EXPECT_EQ(artifact.code.substr(1, 3), "ELF");
+        for (const Nest &nest : artifact.nests) {
+          EXPECT_NE(artifact.code.find(nest.entry), std::string::npos);
+          EXPECT_GT(nest.registers, 0) << nest.entry;
+          EXPECT_GT(nest.warps, 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CudaCompileTest, PalimpsaStaysInRegisters) {
+  const Recurrence &palimpsa = *findRecurrence("palimpsa");
+  for (auto [k, v] :
+       {std::pair<int, int>{48, 48}, {48, 96}, {96, 192}, {128, 128}}) {
+    for (Direction direction : {Direction::Forward, Direction::Backward}) {
+      Spec spec = specOf(palimpsa, direction, DType::BF16);
+      spec.outputs = {"o"};
+      spec.extents = {{"K", k}, {"V", v}};
+      Artifact artifact = compiled(palimpsa, spec);
+      ASSERT_FALSE(artifact.nests.empty());
+      for (const Nest &nest : artifact.nests) {
+        EXPECT_LE(nest.registers, 255) << nest.entry;
+        EXPECT_EQ(nest.spillBytes, 0) << nest.entry << " " << k << " " << v;
+      }
+    }
+  }
+}
+
+TEST_F(CudaCompileTest, TextHasTheUsersNames) {
+  const Recurrence &palimpsa = *findRecurrence("palimpsa");
+  Spec spec = specOf(palimpsa, Direction::Forward, DType::BF16);
+  spec.extents = {{"K", 16}, {"V", 16}};
+  std::string text;
+  Diagnostics diagnostics;
+  ASSERT_TRUE(inspect(palimpsa, spec, "cuda", text, diagnostics));
+  for (const char *name : {"const Buffer &beta =", "float k_t", "prior_s",
+                           "M_initial", "M_saved", "M1[", "o_t"}) {
+    EXPECT_NE(text.find(name), std::string::npos) << name;
+  }
+  ASSERT_TRUE(inspect(palimpsa, spec, "ptx", text, diagnostics));
+  EXPECT_NE(text.find(".target sm_90a"), std::string::npos);
+}
+
+/// The printed text is a program of its own: nvcc takes it.
+TEST_F(CudaCompileTest, TextCompilesByHand) {
+  std::string nvcc = "nvcc";
+  if (std::system("nvcc --version > /dev/null 2>&1") != 0) {
+    nvcc = "/usr/local/cuda/bin/nvcc";
+    if (std::system((nvcc + " --version > /dev/null 2>&1").c_str()) != 0) {
+      GTEST_SKIP() << "no nvcc here";
+    }
+  }
+  const Recurrence &gla = *findRecurrence("simple_gla");
+  Spec spec = specOf(gla, Direction::Forward, DType::BF16);
+  spec.extents = {{"K", 8}, {"V", 8}};
+  std::string text;
+  Diagnostics diagnostics;
+  ASSERT_TRUE(inspect(gla, spec, "cuda", text, diagnostics));
+  std::string path = testing::TempDir() + "recurra_by_hand.cu";
+  FILE *file = fopen(path.c_str(), "w");
+  ASSERT_NE(file, nullptr);
+  fputs(text.c_str(), file);
+  fclose(file);
+  EXPECT_EQ(std::system((nvcc + " -arch=sm_90 -cubin -o " + path + ".cubin " +
+                         path + " 2>&1")
+                            .c_str()),
+            0);
+}
+
+TEST(CudaArchTest, AnswersInWords) {
+  const Recurrence &gla = *findRecurrence("simple_gla");
+  Spec spec = specOf(gla, Direction::Forward, DType::F32);
+  spec.extents = {{"K", 8}, {"V", 8}};
+  spec.arch = "hopper";
+  Artifact artifact;
+  Diagnostics diagnostics;
+  EXPECT_FALSE(compile(gla, spec, artifact, diagnostics));
+  EXPECT_NE(diagnostics.error.find("sm_90a"), std::string::npos);
+}
+
+} // namespace

@@ -1,0 +1,142 @@
+// Printing, compiling as C++ with the emulation in front, loading, running.
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compiler/target/CudaRun.h"
+
+#include "compiler/Pipeline.h"
+#include "compiler/passes/RecToChunk.h"
+#include "compiler/target/cuda/KernelPrinter.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+#include "mlir/Parser/Parser.h"
+
+#include <algorithm>
+#include <dlfcn.h>
+
+using namespace mlir;
+
+namespace recurra {
+
+CudaRun::CudaRun(const std::string &text) {
+  DialectRegistry registry;
+  registerDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    error += diagnostic.str() + "\n";
+    return success();
+  });
+  auto module = parseSourceString<ModuleOp>(text, &context);
+  if (!module) {
+    return;
+  }
+  auto function = *module->getOps<func::FuncOp>().begin();
+  arguments = describeArguments(function);
+  workspaces = describeWorkspaces(function);
+  cuda::Program program = cuda::printProgram(function);
+  nests = program.nests;
+  source =
+      "#include \"tests/compiler/target/cuda_emulation.h\"\n" + program.text;
+  for (const Nest &nest : nests) {
+    source += "extern \"C\" void run_" + nest.entry +
+              "(const Buffers *buffers, const Shape *shape, Index tasks, char "
+              "*scratch, unsigned blocks) {\n  auto kernel = [&] { " +
+              nest.entry +
+              "(*buffers, *shape, tasks, scratch); };\n"
+              "  emulation::launch(blocks, " +
+              std::to_string(nest.warps) + ", kernel);\n}\n";
+  }
+  build();
+}
+
+CudaRun::~CudaRun() {
+  if (library) {
+    dlclose(library);
+  }
+}
+
+void CudaRun::build() {
+  SmallString<128> input, output;
+  int file = 0;
+  llvm::sys::fs::createTemporaryFile("recurra", "cpp", file, input);
+  llvm::raw_fd_ostream(file, /*shouldClose=*/true) << source;
+  llvm::sys::fs::createTemporaryFile("recurra", "so", output);
+  int status = llvm::sys::ExecuteAndWait(
+      RECURRA_CXX, {RECURRA_CXX, "-std=c++17", "-O1", "-w", "-shared", "-fPIC",
+                    "-ffp-contract=fast", "-fno-slp-vectorize", "-I",
+                    RECURRA_SOURCE_DIR, "-o", output, input});
+  library =
+      status == 0 ? dlopen(output.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  llvm::sys::fs::remove(input);
+  llvm::sys::fs::remove(output);
+  if (!library) {
+    error = "the emulated program does not compile";
+    return;
+  }
+  for (const Nest &nest : nests) {
+    entries.push_back(
+        reinterpret_cast<Entry>(dlsym(library, ("run_" + nest.entry).c_str())));
+  }
+}
+
+std::int64_t CudaRun::count(const std::string &size,
+                            const KernelSizes &sizes) const {
+  std::int64_t total = sizes.rows * sizes.tokens;
+  return size == "B"    ? sizes.rows
+         : size == "T"  ? sizes.tokens
+         : size == "H"  ? sizes.heads
+         : size == "Hg" ? sizes.heads / sizes.group
+         : size == "N"  ? sizes.sequences()
+         : size == "S"  ? total / checkpointInterval + sizes.sequences()
+                        : std::stoll(size);
+}
+
+Arrays CudaRun::run(const KernelSizes &sizes, const Arrays &given, bool spread,
+                    unsigned blocks) {
+  std::vector<Tensor> tensors;
+  auto allocate = [&](DType dtype, const std::vector<std::string> &shape,
+                      bool isSpread) {
+    std::vector<std::int64_t> extents;
+    for (const std::string &size : shape) {
+      extents.push_back(count(size, sizes));
+    }
+    tensors.emplace_back(dtype, extents, isSpread);
+  };
+  for (const Argument &argument : arguments) {
+    allocate(argument.dtype, argument.shape, spread);
+    if (auto found = given.find(keyOf(argument)); found != given.end()) {
+      tensors.back().write(found->second.values);
+    }
+  }
+  for (const Workspace &workspace : workspaces) {
+    allocate(workspace.dtype, workspace.shape, false);
+  }
+  std::vector<KernelBuffer> buffers;
+  for (const Tensor &tensor : tensors) {
+    buffers.push_back(tensor.buffer());
+  }
+  KernelShape shape{sizes.rows, sizes.tokens, sizes.heads, sizes.sequences(),
+                    sizes.offsets.empty() ? nullptr : sizes.offsets.data()};
+  for (auto [nest, entry] : llvm::zip(nests, entries)) {
+    std::int64_t tasks = 1;
+    for (const std::string &factor : nest.tasks) {
+      tasks *= count(factor, sizes);
+    }
+    // Poisoned, so that what is read before it is written shows.
+    std::size_t bytes = blocks * nest.warps * nest.scratchBytes;
+    std::vector<char> scratch(bytes + 256, '\xff');
+    entry(buffers.data(), &shape, tasks, scratch.data(), blocks);
+    if (std::count(scratch.begin() + bytes, scratch.end(), '\xff') != 256) {
+      error = nest.entry + " wrote beyond its scratch memory";
+    }
+  }
+  Arrays results;
+  for (auto [argument, tensor] : llvm::zip(arguments, tensors)) {
+    if (!tensor.isIntact()) {
+      error = argument.name + ": wrote outside the tensor";
+    }
+    results[keyOf(argument)].values = tensor.read();
+  }
+  return results;
+}
+
+} // namespace recurra

@@ -1,0 +1,36 @@
+// Runs the CUDA text of a chunk module on the host, by emulation: what there is
+// to judge its numbers by where there is no GPU.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tests/compiler/target/KernelRun.h"
+
+namespace recurra {
+
+class CudaRun {
+public:
+  /// `error` is set on failure.
+  explicit CudaRun(const std::string &text);
+  ~CudaRun();
+
+  /// As KernelRun::run, on a grid of `blocks` blocks.
+  Arrays run(const KernelSizes &sizes, const Arrays &given, bool spread,
+             unsigned blocks);
+
+  std::string error, source;
+  std::int64_t checkpointInterval = 0;
+
+private:
+  using Entry = void (*)(const void *buffers, const void *shape,
+                         std::int64_t tasks, char *scratch, unsigned blocks);
+  std::int64_t count(const std::string &size, const KernelSizes &sizes) const;
+  void build();
+
+  std::vector<Argument> arguments;
+  std::vector<Workspace> workspaces;
+  std::vector<Nest> nests;
+  std::vector<Entry> entries;
+  void *library = nullptr;
+};
+
+} // namespace recurra
