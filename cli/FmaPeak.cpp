@@ -26,8 +26,8 @@ template <typename Vector>
   }
   for (std::int64_t n = 0; n < rounds; ++n) {
 #pragma clang loop unroll(full)
-    for (int i = 0; i < chains; ++i) {
-      sums[i] = __builtin_elementwise_fma(sums[i], factor, term);
+    for (Vector &sum : sums) {
+      sum = __builtin_elementwise_fma(sum, factor, term);
     }
   }
   for (int i = 1; i < chains; ++i) {

@@ -21,6 +21,10 @@ void inspect(const Session &session, const InspectOptions &options) {
                   (options.direction.empty() && options.stage == "backward");
   Spec spec = options.spec.spec(recurrence, backward ? Direction::Backward
                                                      : Direction::Forward);
+  if (options.stage == "cuda" || options.stage == "ptx" ||
+      options.stage == "sass") {
+    spec.target = "cuda";
+  }
   std::string text = inspectKernel(recurrence, spec, options.stage);
   if (text.empty() || text.back() != '\n') {
     text += '\n';
@@ -47,18 +51,23 @@ void addInspect(CLI::App &app, Session &session) {
                    "backward: the derived recurrence in reverse time\n"
                    "chunk: the parallel algorithm on tiles\n"
                    "llvm: LLVM IR\n"
-                   "asm: the host's assembly")
+                   "asm: the host's assembly\n"
+                   "cuda: CUDA C++\n"
+                   "ptx: what NVRTC makes of it\n"
+                   "sass: a GPU's machine code")
       ->required()
-      ->check(
-          CLI::IsMember({"rec", "linear", "backward", "chunk", "llvm", "asm"}));
+      ->check(CLI::IsMember({"rec", "linear", "backward", "chunk", "llvm",
+                             "asm", "cuda", "ptx", "sass"}));
   command
       ->add_option("--direction", options->direction,
-                   "of chunk, llvm and asm: forward (the default) or backward")
+                   "of chunk and below: forward (the default) or backward")
       ->check(CLI::IsMember({"forward", "backward"}));
   options->spec.add(*command);
   command->footer("  recurra inspect palimpsa --stage linear\n"
                   "  recurra inspect palimpsa --stage asm --size K=16 V=32 "
-                  "--arch avx2");
+                  "--arch avx2\n"
+                  "  recurra inspect palimpsa --stage cuda --size K=96 V=192 "
+                  "--arch sm_90a");
   command->callback([&session, options] { inspect(session, *options); });
 }
 

@@ -117,7 +117,7 @@ std::string textOfPython(const std::string &file) {
   int status = runPython(file, fileno(texts));
   std::string text;
   std::array<char, 4096> part;
-  std::rewind(texts);
+  std::fseek(texts, 0, SEEK_SET);
   while (std::size_t count = std::fread(part.data(), 1, part.size(), texts)) {
     text.append(part.data(), count);
   }
