@@ -65,7 +65,8 @@ int main(int argc, char **argv) {
                "answer with one JSON value on stdout and nothing else");
   app.add_option("--load", session.loads,
                  "a file of your own definitions: canonical text, a shared "
-                 "library (.so) or Python (.py)");
+                 "library (.so) or Python (.py)")
+      ->allow_extra_args(false);
   addList(app, session);
   addShow(app, session);
   addInspect(app, session);
