@@ -1,12 +1,14 @@
 // Calls runtime/recurra.h and nothing else of librecurra; lends torch's thread
-// pool and allocator to every launch.
+// pool or stream, and its allocator, to every launch.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/Door.h"
 
 #include "dsl/Text.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 
 #include <map>
@@ -62,11 +64,11 @@ recurra_dtype toDoor(at::ScalarType type) {
   }
 }
 
-void *allocate(void *, std::int64_t bytes) {
+void *allocateHost(void *, std::int64_t bytes) {
   return c10::GetCPUAllocator()->raw_allocate(static_cast<std::size_t>(bytes));
 }
 
-void release(void *, void *memory) {
+void releaseHost(void *, void *memory) {
   c10::GetCPUAllocator()->raw_deallocate(memory);
 }
 
@@ -78,6 +80,38 @@ void parallelFor(void *, std::int64_t count,
     body(argument, begin, end);
   });
 }
+
+/// What a launch borrows from torch: on a GPU the caching allocator, whose
+/// memory may be reused in the order of the stream, and the current stream.
+class Lender {
+public:
+  explicit Lender(const std::vector<at::Tensor> &tensors)
+      : device(tensors.empty() ? at::Device(at::kCPU) : tensors[0].device()) {}
+
+  recurra_host host() {
+    if (device.is_cpu()) {
+      return {nullptr, allocateHost, releaseHost, parallelFor, 0, nullptr};
+    }
+    c10::impl::VirtualGuardImpl guard(device.type());
+    c10::Stream stream = guard.getStream(device);
+    return {this,    allocate,       keep,
+            nullptr, device.index(), stream.native_handle()};
+  }
+
+private:
+  static void *allocate(void *self, std::int64_t bytes) {
+    auto &lender = *static_cast<Lender *>(self);
+    lender.lent.push_back(at::empty(
+        {bytes}, at::TensorOptions().dtype(at::kByte).device(lender.device)));
+    return lender.lent.back().mutable_data_ptr();
+  }
+
+  /// All is given back when the launch is queued.
+  static void keep(void *, void *) {}
+
+  at::Device device;
+  std::vector<at::Tensor> lent;
+};
 
 /// Grows for ever: kernels and definitions live as long as the process.
 template <typename Value>
@@ -129,8 +163,7 @@ const recurra_kernel *OpKernel::compiled() {
 }
 
 void OpKernel::launch(const std::vector<at::Tensor> &tensors,
-                      recurra_sizes sizes,
-                      const std::vector<std::int64_t> &offsets) {
+                      recurra_sizes sizes, const at::Tensor &offsets) {
   std::vector<recurra_tensor> views;
   views.reserve(tensors.size());
   for (const at::Tensor &tensor : tensors) {
@@ -139,8 +172,12 @@ void OpKernel::launch(const std::vector<at::Tensor> &tensors,
                      static_cast<std::int32_t>(tensor.dim()),
                      tensor.sizes().data(), tensor.strides().data()});
   }
-  sizes.offsets = offsets.empty() ? nullptr : offsets.data();
-  recurra_host host = {nullptr, allocate, release, parallelFor};
+  sizes.offsets =
+      offsets.defined()
+          ? static_cast<const std::int64_t *>(offsets.const_data_ptr())
+          : nullptr;
+  Lender lender(tensors);
+  recurra_host host = lender.host();
   recurra_string *message = nullptr;
   recurra_status status = recurra_launch(
       compiled(), views.data(), static_cast<std::int32_t>(views.size()), &sizes,

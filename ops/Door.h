@@ -27,10 +27,11 @@ public:
   std::int64_t checkpointInterval() const { return interval; }
   Direction direction() const { return way; }
 
-  /// Compiles if need be, then runs over torch's threads with memory from
-  /// torch's allocator. `tensors` follow `arguments()`; `offsets` may be empty.
+  /// Compiles if need be, then runs with memory from torch's allocator over
+  /// torch's threads, or on the current stream of the tensors' GPU. `tensors`
+  /// follow `arguments()`; `offsets` (int64, same device) may be undefined.
   void launch(const std::vector<at::Tensor> &tensors, recurra_sizes sizes,
-              const std::vector<std::int64_t> &offsets);
+              const at::Tensor &offsets);
 
 private:
   const recurra_kernel *compiled();

@@ -12,12 +12,19 @@
 namespace recurra {
 namespace {
 
+bool isOnGpu(const CallTensors &tensors) {
+  return std::any_of(
+      tensors.inputs.begin(), tensors.inputs.end(),
+      [](const auto &value) { return value && value->is_cuda(); });
+}
+
 Spec commonSpec(const Recurrence &recurrence, const CallTensors &tensors,
                 const OpSizes &sizes) {
   Spec spec;
   spec.extents = sizes.extents;
   spec.group = sizes.group;
   spec.packed = sizes.packed;
+  spec.target = isOnGpu(tensors) ? "cuda" : "cpu";
   DType type = fromTorch(computeType(tensors));
   for (std::size_t i = 0; i < recurrence.inputs.size(); ++i) {
     const std::optional<at::Tensor> &value = tensors.inputs[i];

@@ -106,9 +106,12 @@ void checkKind(const Recurrence &recurrence, const std::string &name,
                     "' is on ", value.device(),
                     "; all tensors of a call must be on one device (", device,
                     "); move it with .to(\"", device, "\")");
-  TORCH_CHECK_VALUE(value.device().is_cpu() || value.device().is_meta(),
-                    recurrence.name, ": '", name, "' is on ", value.device(),
-                    "; this build runs on the CPU; move it with .cpu()");
+  TORCH_CHECK_VALUE(
+      value.device().is_cpu() || value.device().is_cuda() ||
+          value.device().is_meta(),
+      recurrence.name, ": '", name, "' is on ", value.device(),
+      "; the ops run on CPUs and NVIDIA GPUs; move it with .cpu() "
+      "or .cuda()");
 }
 
 at::Device deviceOf(const CallTensors &tensors) {
@@ -269,15 +272,13 @@ OpSizes deduceSizes(const Recurrence &recurrence, const CallTensors &tensors) {
   return sizes;
 }
 
-std::vector<std::int64_t> readOffsets(const Recurrence &recurrence,
-                                      const CallTensors &tensors) {
-  if (!tensors.cuSeqlens) {
-    return {};
-  }
-  at::Tensor wide = tensors.cuSeqlens->to(at::kCPU, at::kLong).contiguous();
+/// Fails unless the offsets rise from 0 to the number of tokens.
+static void checkOffsets(const Recurrence &recurrence,
+                         const CallTensors &tensors,
+                         const at::Tensor &cuSeqlens) {
   // Torch's typed accessor is a template that clang and gcc mangle unlike.
-  auto data = static_cast<const std::int64_t *>(wide.const_data_ptr());
-  std::vector<std::int64_t> offsets(data, data + wide.numel());
+  auto data = static_cast<const std::int64_t *>(cuSeqlens.const_data_ptr());
+  std::vector<std::int64_t> offsets(data, data + cuSeqlens.numel());
   for (std::size_t i = 1; i < offsets.size(); ++i) {
     TORCH_CHECK_VALUE(offsets[i - 1] <= offsets[i], recurrence.name,
                       ": 'cu_seqlens' falls from ", offsets[i - 1], " to ",
@@ -295,7 +296,19 @@ std::vector<std::int64_t> readOffsets(const Recurrence &recurrence,
                     offsets.front(), " to ", offsets.back(),
                     "; it must run from 0 to T = ", tokens,
                     "; cut or extend the tensors or the offsets");
-  return offsets;
+}
+
+at::Tensor offsetsOf(const Recurrence &recurrence, const CallTensors &tensors) {
+  if (!tensors.cuSeqlens) {
+    return {};
+  }
+  // On a GPU nobody waits for the values: the kernels read them there.
+  at::Tensor wide =
+      tensors.cuSeqlens->to(deviceOf(tensors), at::kLong).contiguous();
+  if (wide.is_cpu()) {
+    checkOffsets(recurrence, tensors, wide);
+  }
+  return wide;
 }
 
 at::ScalarType computeType(const CallTensors &tensors) {

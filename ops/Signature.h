@@ -38,9 +38,9 @@ struct CallTensors {
 /// Checks ranks, sizes, dtypes and devices. Throws c10::Error.
 OpSizes deduceSizes(const Recurrence &recurrence, const CallTensors &tensors);
 
-/// cu_seqlens as numbers, checked: from 0 to T, never falling. Empty if absent.
-std::vector<std::int64_t> readOffsets(const Recurrence &recurrence,
-                                      const CallTensors &tensors);
+/// cu_seqlens as 64-bit numbers on the call's device; undefined if absent. On
+/// the CPU they are checked: from 0 to T, never falling.
+at::Tensor offsetsOf(const Recurrence &recurrence, const CallTensors &tensors);
 
 /// f64 if every tensor given is, else f32.
 at::ScalarType computeType(const CallTensors &tensors);

@@ -1,5 +1,5 @@
-// Registers recurra::forward and recurra::backward: schemas, CPU kernels, and
-// Meta kernels that only compute shapes. Autograd.cpp adds the derivative.
+// Registers recurra::forward and recurra::backward: schemas, kernels, and Meta
+// kernels that only compute shapes. Autograd.cpp adds the derivative.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/TorchBinding.h"
 
@@ -28,12 +28,12 @@ void launch(const std::string &text, const CallTensors &tensors,
   sizes.heads = prepared.sizes.heads.expect_int();
   sizes.sequences = prepared.sizes.sequences.expect_int();
   prepared.kernel->launch(prepared.arguments, sizes,
-                          readOffsets(parsed(text), tensors));
+                          offsetsOf(parsed(text), tensors));
 }
 
 /// `Request` is one of the two; the checks of RECURRA_CHECK=1 wrap the launch.
 template <typename Request>
-std::vector<at::Tensor> runOnCpu(const Request &request) {
+std::vector<at::Tensor> run(const Request &request) {
   Prepared prepared = prepare(request);
   bool checking = checksEnabled();
   if (checking) {
@@ -46,14 +46,14 @@ std::vector<at::Tensor> runOnCpu(const Request &request) {
   return std::move(prepared.results);
 }
 
-std::vector<at::Tensor> forwardCpu(std::string text,
-                                   const OptionalTensorList &inputs,
-                                   const OptionalTensorList &initialStates,
-                                   const std::optional<at::Tensor> &cuSeqlens,
-                                   const c10::List<std::string> &outputs,
-                                   bool finalStates, bool save) {
-  return runOnCpu(makeRequest(std::move(text), inputs, initialStates, cuSeqlens,
-                              outputs, finalStates, save));
+std::vector<at::Tensor>
+forwardOnDevice(std::string text, const OptionalTensorList &inputs,
+                const OptionalTensorList &initialStates,
+                const std::optional<at::Tensor> &cuSeqlens,
+                const c10::List<std::string> &outputs, bool finalStates,
+                bool save) {
+  return run(makeRequest(std::move(text), inputs, initialStates, cuSeqlens,
+                         outputs, finalStates, save));
 }
 
 std::vector<at::Tensor> forwardMeta(std::string text,
@@ -67,17 +67,15 @@ std::vector<at::Tensor> forwardMeta(std::string text,
       .results;
 }
 
-std::vector<at::Tensor> backwardCpu(std::string text,
-                                    const OptionalTensorList &inputs,
-                                    const OptionalTensorList &initialStates,
-                                    const std::optional<at::Tensor> &cuSeqlens,
-                                    at::TensorList checkpoints,
-                                    const OptionalTensorList &outputCotangents,
-                                    const OptionalTensorList &finalCotangents,
-                                    const c10::List<bool> &wanted) {
-  return runOnCpu(makeRequest(std::move(text), inputs, initialStates, cuSeqlens,
-                              checkpoints, outputCotangents, finalCotangents,
-                              wanted));
+std::vector<at::Tensor> backwardOnDevice(
+    std::string text, const OptionalTensorList &inputs,
+    const OptionalTensorList &initialStates,
+    const std::optional<at::Tensor> &cuSeqlens, at::TensorList checkpoints,
+    const OptionalTensorList &outputCotangents,
+    const OptionalTensorList &finalCotangents, const c10::List<bool> &wanted) {
+  return run(makeRequest(std::move(text), inputs, initialStates, cuSeqlens,
+                         checkpoints, outputCotangents, finalCotangents,
+                         wanted));
 }
 
 std::vector<at::Tensor> backwardMeta(std::string text,
@@ -185,8 +183,13 @@ TORCH_LIBRARY_FRAGMENT(recurra, library) {
 }
 
 TORCH_LIBRARY_IMPL(recurra, CPU, library) {
-  library.impl("forward", &recurra::forwardCpu);
-  library.impl("backward", &recurra::backwardCpu);
+  library.impl("forward", &recurra::forwardOnDevice);
+  library.impl("backward", &recurra::backwardOnDevice);
+}
+
+TORCH_LIBRARY_IMPL(recurra, CUDA, library) {
+  library.impl("forward", &recurra::forwardOnDevice);
+  library.impl("backward", &recurra::backwardOnDevice);
 }
 
 TORCH_LIBRARY_IMPL(recurra, Meta, library) {

@@ -29,13 +29,17 @@ Status checkNotNegative(const recurra_sizes &given) {
   return {};
 }
 
-/// cu_seqlens: from 0 to T, never falling.
-Status checkOffsets(const recurra_sizes &given) {
+Status checkOneRow(const recurra_sizes &given) {
   if (given.batch != 1) {
     return invalid("cu_seqlens needs a batch of 1, not " +
                    std::to_string(given.batch) +
                    "; pack the sequences along the tokens of one row");
   }
+  return {};
+}
+
+/// cu_seqlens: from 0 to T, never falling.
+Status checkOffsets(const recurra_sizes &given) {
   if (given.offsets[0] != 0) {
     return invalid("cu_seqlens starts at " + std::to_string(given.offsets[0]) +
                    "; it must start at 0");
@@ -74,7 +78,10 @@ Status checkPacking(const Spec &spec, const recurra_sizes &given) {
     return invalid("the call has cu_seqlens but the kernel was compiled "
                    "without; compile with packed = true");
   }
-  return given.offsets ? checkOffsets(given) : Status{};
+  Status status = given.offsets ? checkOneRow(given) : Status{};
+  // On a GPU the offsets are device memory, which only the kernel may read.
+  bool readable = given.offsets && spec.target == "cpu";
+  return status.ok() && readable ? checkOffsets(given) : status;
 }
 
 } // namespace
@@ -89,6 +96,17 @@ std::int64_t CallSizes::value(const std::string &symbol) const {
     }
   }
   return std::strtoll(symbol.c_str(), nullptr, 10);
+}
+
+Status CallSizes::product(const std::vector<std::string> &factors,
+                          std::int64_t &result) const {
+  result = 1;
+  for (const std::string &factor : factors) {
+    if (__builtin_mul_overflow(result, value(factor), &result)) {
+      return invalid("the sizes of this call do not fit in 64 bits");
+    }
+  }
+  return {};
 }
 
 Status readSizes(const recurra_kernel &kernel, const recurra_sizes &given,

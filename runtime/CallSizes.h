@@ -15,6 +15,10 @@ struct CallSizes {
 
   /// The number behind "B", "T", "H", "Hg", "N", "S" or a literal.
   std::int64_t value(const std::string &symbol) const;
+
+  /// The product of a symbolic shape; fails if it leaves 64 bits.
+  Status product(const std::vector<std::string> &factors,
+                 std::int64_t &result) const;
 };
 
 /// Checks what the caller says about sizes, cu_seqlens included.

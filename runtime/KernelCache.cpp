@@ -8,6 +8,8 @@
 #include "runtime/BuildId.h"
 #include "runtime/Counters.h"
 #include "runtime/CpuModule.h"
+#include "runtime/CudaDriver.h"
+#include "runtime/CudaModule.h"
 #include "runtime/DiskCache.h"
 #include "runtime/Options.h"
 
@@ -90,22 +92,28 @@ Status compileFresh(const Recurrence &recurrence, const Spec &spec,
   return {};
 }
 
-Status load(const Spec &spec, Artifact artifact,
-            const recurra_kernel *&kernel) {
+Status linkObject(recurra_kernel &kernel) {
   std::vector<std::string> symbols;
-  for (const Nest &nest : artifact.nests) {
+  for (const Nest &nest : kernel.artifact.nests) {
     symbols.push_back(nest.entry);
   }
   std::vector<void *> addresses;
-  Status status = loadObject(artifact.code, symbols, addresses);
-  if (!status.ok()) {
-    return status;
+  Status status = loadObject(kernel.artifact.code, symbols, addresses);
+  for (void *address : addresses) {
+    kernel.entries.push_back(reinterpret_cast<NestEntry>(address));
   }
+  return status;
+}
+
+Status load(const Spec &spec, Artifact artifact,
+            const recurra_kernel *&kernel) {
   auto loaded = std::make_unique<recurra_kernel>();
   loaded->spec = spec;
   loaded->artifact = std::move(artifact);
-  for (void *address : addresses) {
-    loaded->entries.push_back(reinterpret_cast<NestEntry>(address));
+  if (spec.target == "cuda") {
+    loaded->module = new CudaModule; // lives as long as the kernel
+  } else if (Status status = linkObject(*loaded); !status.ok()) {
+    return status;
   }
   kernel = loaded.release();
   return {};
@@ -146,11 +154,7 @@ Status make(const Recurrence &recurrence, const Spec &spec,
   return status;
 }
 
-Status checkTarget(const Spec &spec) {
-  if (spec.target != "cpu") {
-    return {RECURRA_UNSUPPORTED,
-            "target '" + spec.target + "' is not in this build; it has 'cpu'"};
-  }
+Status checkCpu(const Spec &spec) {
   bool known =
       spec.arch == "native" || spec.arch == "avx512" || spec.arch == "avx2";
   if (!known) {
@@ -166,10 +170,24 @@ Status checkTarget(const Spec &spec) {
   return {};
 }
 
+/// Checks the target; on a GPU, "native" becomes the first device's name.
+Status resolveTarget(Spec &spec) {
+  if (spec.target == "cpu") {
+    return checkCpu(spec);
+  }
+  if (spec.target == "cuda") {
+    return spec.arch == "native" ? archOfDevice(0, spec.arch) : Status{};
+  }
+  return {RECURRA_UNSUPPORTED, "target '" + spec.target +
+                                   "' is not in this build; it has 'cpu' and "
+                                   "'cuda'"};
+}
+
 } // namespace
 
 std::string cacheKey(const std::string &canonicalText, const Spec &spec) {
-  std::string host = spec.arch == "native" ? hostProcessor() : "";
+  bool native = spec.target == "cpu" && spec.arch == "native";
+  std::string host = native ? hostProcessor() : "";
   return compilerVersion() + ' ' + buildId() + '\n' + host + '\n' +
          toText(spec) + canonicalText;
 }
@@ -186,7 +204,7 @@ Status findKernel(const std::string &text, const std::string &specText,
   if (!parseSpec(specText, spec, malformed)) {
     return {RECURRA_INVALID_DEFINITION, malformed};
   }
-  if (Status status = checkTarget(spec); !status.ok()) {
+  if (Status status = resolveTarget(spec); !status.ok()) {
     return status;
   }
   Recurrence recurrence = parse(text);

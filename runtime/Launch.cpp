@@ -3,81 +3,15 @@
 #include "runtime/Launch.h"
 
 #include "runtime/CallSizes.h"
+#include "runtime/CudaModule.h"
+#include "runtime/Host.h"
 #include "runtime/TensorRules.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 
 namespace recurra {
 namespace {
-
-constexpr std::size_t alignment = 64;
-
-/// The caller's allocator and pool, or plain ones where a member is null.
-class Host {
-public:
-  explicit Host(const recurra_host *given)
-      : given(given ? *given : recurra_host{}) {}
-
-  char *allocate(std::int64_t bytes) const {
-    if (lends()) {
-      return static_cast<char *>(given.allocate(given.context, bytes));
-    }
-    std::size_t size = (static_cast<std::size_t>(bytes) + alignment - 1) /
-                       alignment * alignment;
-    return static_cast<char *>(std::aligned_alloc(alignment, size));
-  }
-
-  void release(void *memory) const {
-    if (lends()) {
-      given.release(given.context, memory);
-    } else {
-      std::free(memory);
-    }
-  }
-
-  void parallelFor(std::int64_t count,
-                   void (*body)(void *, std::int64_t, std::int64_t),
-                   void *argument) const {
-    if (given.parallel_for) {
-      given.parallel_for(given.context, count, body, argument);
-    } else {
-      body(argument, 0, count);
-    }
-  }
-
-private:
-  recurra_host given;
-  bool lends() const { return given.allocate && given.release; }
-};
-
-/// Memory of one launch or one range, returned to the host at the end.
-class Loan {
-public:
-  Loan(const Host &host, std::int64_t bytes)
-      : host(host), memory(bytes > 0 ? host.allocate(bytes) : nullptr),
-        failed(bytes > 0 && !memory) {}
-  ~Loan() {
-    if (memory) {
-      host.release(memory);
-    }
-  }
-  Loan(const Loan &) = delete;
-  Loan &operator=(const Loan &) = delete;
-  char *data() const { return memory; }
-  bool ok() const { return !failed; }
-
-private:
-  const Host &host;
-  char *memory;
-  bool failed;
-};
-
-Status outOfMemory(std::int64_t bytes) {
-  return {RECURRA_INTERNAL, "the allocator returned nothing for " +
-                                std::to_string(bytes) + " bytes of workspace"};
-}
 
 /// What the body of a parallel loop needs.
 struct NestCall {
@@ -98,18 +32,6 @@ struct NestCall {
     call.entry(call.buffers, call.shape, begin, end, scratch.data());
   }
 };
-
-Status product(const std::vector<std::string> &factors, const CallSizes &sizes,
-               std::int64_t &result) {
-  result = 1;
-  for (const std::string &factor : factors) {
-    if (__builtin_mul_overflow(result, sizes.value(factor), &result)) {
-      return {RECURRA_INVALID_ARGUMENT,
-              "the sizes of this call do not fit in 64 bits"};
-    }
-  }
-  return {};
-}
 
 KernelBuffer bufferOf(const recurra_tensor &tensor) {
   KernelBuffer buffer{static_cast<char *>(tensor.data), {}};
@@ -136,7 +58,7 @@ Status lendWorkspaces(const recurra_kernel &kernel, const CallSizes &sizes,
                       std::vector<std::unique_ptr<Loan>> &loans) {
   for (const Workspace &workspace : kernel.artifact.workspaces) {
     std::int64_t elements = 0;
-    if (Status status = product(workspace.shape, sizes, elements);
+    if (Status status = sizes.product(workspace.shape, elements);
         !status.ok()) {
       return status;
     }
@@ -158,7 +80,7 @@ Status runNests(const recurra_kernel &kernel, const CallSizes &sizes,
   for (std::size_t i = 0; i < kernel.entries.size(); ++i) {
     const Nest &nest = kernel.artifact.nests[i];
     std::int64_t tasks = 0;
-    if (Status status = product(nest.tasks, sizes, tasks); !status.ok()) {
+    if (Status status = sizes.product(nest.tasks, tasks); !status.ok()) {
       return status;
     }
     if (tasks == 0) {
@@ -188,6 +110,11 @@ Status launch(const recurra_kernel &kernel, const recurra_tensor *tensors,
     return status;
   }
   Host host(lent);
+  if (kernel.artifact.target == "cuda" && !host.lends()) {
+    return {RECURRA_INVALID_ARGUMENT,
+            "a launch on a GPU needs the caller's allocator; set allocate and "
+            "release of recurra_host to functions that give device memory"};
+  }
   std::vector<KernelBuffer> buffers;
   for (std::int64_t i = 0; i < count; ++i) {
     buffers.push_back(bufferOf(tensors[i]));
@@ -197,7 +124,9 @@ Status launch(const recurra_kernel &kernel, const recurra_tensor *tensors,
       !status.ok()) {
     return status;
   }
-  return runNests(kernel, sizes, host, buffers);
+  return kernel.artifact.target == "cuda"
+             ? runOnCuda(kernel, sizes, host, buffers)
+             : runNests(kernel, sizes, host, buffers);
 }
 
 } // namespace recurra

@@ -7,9 +7,14 @@
 #include "compiler/KernelAbi.h"
 #include "compiler/Spec.h"
 
+namespace recurra {
+class CudaModule;
+}
+
 /// Never destroyed: callers hold the address, and code may be running.
 struct recurra_kernel {
   recurra::Spec spec;
   recurra::Artifact artifact;
-  std::vector<recurra::NestEntry> entries; ///< one per Artifact::nests
+  std::vector<recurra::NestEntry> entries; ///< cpu: one per Artifact::nests
+  recurra::CudaModule *module = nullptr;   ///< cuda
 };

@@ -46,7 +46,9 @@ RECURRA_API void recurra_string_free(recurra_string *string);
  * allocate returns 64-byte aligned memory; the threads of parallel_for call it
  * and release too (give both or neither). parallel_for calls body(argument,
  * begin, end) over disjoint ranges that cover [0, count), from any threads, and
- * returns when all are done. */
+ * returns when all are done. For a kernel of the target "cuda" allocate and
+ * release are needed and lend memory of `device`, safe to release once the work
+ * is queued on `stream` (a CUstream); nothing waits for the device. */
 typedef struct {
   void *context;
   void *(*allocate)(void *context, int64_t bytes);
@@ -54,10 +56,13 @@ typedef struct {
   void (*parallel_for)(void *context, int64_t count,
                        void (*body)(void *argument, int64_t begin, int64_t end),
                        void *argument);
+  int32_t device;
+  void *stream;
 } recurra_host;
 
-/* Sizes of a call. offsets: cu_seqlens on the host, sequences + 1 of them, or
- * null (then sequences = batch). heads: value heads. */
+/* Sizes of a call. offsets: cu_seqlens, sequences + 1 of them, or null (then
+ * sequences = batch); in device memory, and not checked, for the target "cuda".
+ * heads: value heads. */
 typedef struct {
   int64_t batch, tokens, heads, sequences;
   const int64_t *offsets;
@@ -97,7 +102,8 @@ RECURRA_API recurra_status recurra_launch(const recurra_kernel *kernel,
 RECURRA_API recurra_status recurra_describe(const char *text, const char *spec,
                                             recurra_string **json);
 
-/* The text of one stage: rec, linear, backward, chunk, llvm, asm. */
+/* The text of one stage: rec, linear, backward, chunk; llvm, asm (cpu); cuda,
+ * ptx, sass (cuda). */
 RECURRA_API recurra_status recurra_inspect(const char *text, const char *spec,
                                            const char *stage,
                                            recurra_string **result);
