@@ -63,8 +63,7 @@ class FunctionEmitter {
 public:
   FunctionEmitter(func::FuncOp function, int64_t vectorBytes)
       : function(function), element(tileElement(function)),
-        lanes(vectorBytes / (element.isF64() ? 8 : 4)), order(function, lanes) {
-  }
+        lanes(vectorBytes / (element.isF64() ? 8 : 4)) {}
 
   LogicalResult emit() {
     OpBuilder builder(function);
@@ -97,6 +96,7 @@ private:
     func::FuncOp made = makeFunction(b, loc, number);
     Block *entry = made.addEntryBlock();
     b.setInsertionPointToStart(entry);
+    AxisOrder order(forall, lanes);
     Frame frame(b, loc, order, lanes, element);
     frame.source = forall;
     frame.scratch = entry->getArgument(4);
@@ -164,7 +164,7 @@ private:
         bool isToken = name == "T" || name == "U";
         (isToken ? tokens : axes).push_back({name, ceilDiv(size, per)});
       }
-      order.sort(axes);
+      f.order.sort(axes);
       axes.insert(axes.begin(), tokens.begin(), tokens.end());
       f.scratchBuffers[alloc.getBuffer()] = f.allocate(axes);
     });
@@ -198,7 +198,6 @@ private:
   func::FuncOp function;
   Type element;
   int64_t lanes;
-  AxisOrder order;
 };
 
 struct ChunkToVectorPass

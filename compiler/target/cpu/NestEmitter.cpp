@@ -54,11 +54,11 @@ private:
   //===--------------------------------------------------------------------===//
 
   void chooseBlocks() {
-    // About `target` independent vectors at a time hide the latency of fma
-    // without spilling.
+    // So many independent vectors at a time that the latency of fma is hidden
+    // and nothing spills.
     bool isWide = f.lanes * f.elementBytes() == 64;
     int64_t nodes = nest.nodes.size();
-    int64_t target = nodes > (isWide ? 40 : 12) ? 2 : 4;
+    int64_t target = nodes > (isWide ? 14 : 8) ? 2 : 4;
     int64_t vectors = ceilDiv(lane.size, f.lanes);
     width = ceilDiv(vectors, ceilDiv(vectors, target));
     wholeBlocks = lane.size / f.lanes / width;
@@ -146,18 +146,16 @@ private:
     points.startBlock(laneFirst, vectors);
     SmallVector<Value> sums;
     for (const Reduction &reduction : reductions) {
-      if (reduction.place == Reduction::InRegisters) {
-        sums.append(unroll * vectors,
-                    f.splat(f.neutral(reduction.node->isMax)));
-      }
+      sums.append(countRegisters(reduction),
+                  f.splat(f.neutral(reduction.node->isMax)));
     }
     SmallVector<Value> index;
     sums = emitRows(index, sums);
     ArrayRef<Value> rest = sums;
     for (Reduction &reduction : reductions) {
-      if (reduction.place == Reduction::InRegisters) {
-        closeBlock(reduction, rest.take_front(unroll * vectors));
-        rest = rest.drop_front(unroll * vectors);
+      if (int64_t count = countRegisters(reduction)) {
+        closeBlock(reduction, rest.take_front(count));
+        rest = rest.drop_front(count);
       }
     }
   }
@@ -207,6 +205,13 @@ private:
   // Reductions
   //===--------------------------------------------------------------------===//
 
+  /// Each unrolled row has its own sums; over lanes, its vectors share one.
+  int64_t countRegisters(const Reduction &reduction) const {
+    return reduction.place != Reduction::InRegisters ? 0
+           : reduction.overLanes                     ? unroll
+                                                     : unroll * blockVectors;
+  }
+
   void reducePoint(int64_t i, int64_t j, SmallVector<Value> &sums,
                    SmallVector<Value> &rowSums) {
     unsigned registers = 0;
@@ -217,9 +222,10 @@ private:
         value = points.withoutPadding(value, f.neutral(isMax));
       }
       if (reduction.place == Reduction::InRegisters) {
-        Value &sum = sums[registers + i * blockVectors + j];
+        int64_t number = reduction.overLanes ? i : i * blockVectors + j;
+        Value &sum = sums[registers + number];
         sum = f.combine(isMax, sum, value);
-        registers += unroll * blockVectors;
+        registers += countRegisters(reduction);
       } else if (reduction.overLanes) {
         rowSum = rowSum ? f.combine(isMax, rowSum, value) : value;
       } else {
@@ -250,26 +256,23 @@ private:
   /// The rows are done: adds up the registers of the unrolled copies.
   void closeBlock(Reduction &reduction, ArrayRef<Value> sums) {
     bool isMax = reduction.node->isMax;
-    SmallVector<Value> perVector(sums.take_front(blockVectors));
-    for (auto [k, sum] : llvm::enumerate(sums.drop_front(blockVectors))) {
-      Value &total = perVector[k % blockVectors];
+    size_t kept = reduction.overLanes ? 1 : blockVectors;
+    SmallVector<Value> totals(sums.take_front(kept));
+    for (auto [k, sum] : llvm::enumerate(sums.drop_front(kept))) {
+      Value &total = totals[k % kept];
       total = f.combine(isMax, total, sum);
     }
     if (!reduction.overLanes) {
-      for (auto [j, sum] : llvm::enumerate(perVector)) {
-        f.storeVector(sum, points.lanePointer(reduction.memory, j));
+      for (auto [j, total] : llvm::enumerate(totals)) {
+        f.storeVector(total, points.lanePointer(reduction.memory, j));
       }
       return;
     }
-    Value total = perVector[0];
-    for (Value sum : ArrayRef<Value>(perVector).drop_front()) {
-      total = f.combine(isMax, total, sum);
-    }
     Value pointer = f.basePointer(reduction.memory);
     if (isSingleBlock()) {
-      f.storeVector(total, pointer);
+      f.storeVector(totals[0], pointer);
     } else {
-      combineInto(pointer, total, isMax);
+      combineInto(pointer, totals[0], isMax);
     }
   }
 

@@ -11,8 +11,8 @@ bool hasAxis(ArrayRef<Axis> axes, StringAttr name) {
                       [&](const Axis &axis) { return axis.name == name; });
 }
 
-AxisOrder::AxisOrder(func::FuncOp function, int64_t lanes) : lanes(lanes) {
-  function.walk([&](Operation *op) {
+AxisOrder::AxisOrder(Operation *root, int64_t lanes) : lanes(lanes) {
+  root->walk([&](Operation *op) {
     for (Type type : op->getResultTypes()) {
       if (auto tile = dyn_cast<chunk::TileType>(type)) {
         for (auto [name, size] : llvm::zip(tile.getNames(), tile.getSizes())) {

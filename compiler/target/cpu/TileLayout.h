@@ -4,7 +4,6 @@
 #pragma once
 
 #include "compiler/chunk/Chunk.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <map>
 
@@ -21,13 +20,13 @@ using Axes = llvm::SmallVector<Axis, 4>;
 
 bool hasAxis(llvm::ArrayRef<Axis> axes, mlir::StringAttr name);
 
-/// One total order over the axes of a function. The lane axis of a tile is its
-/// greatest axis, so a tile that holds the lane axis of a larger one has the
-/// same lane axis. Greater: at least a vector long, no axis of tokens, named by
-/// `cpu.lanes`, later in the alphabet.
+/// One total order over the axes below an op (a nest). The lane axis of a tile
+/// is its greatest axis, so a tile that holds the lane axis of a larger one has
+/// the same lane axis. Greater: at least a vector long, no axis of tokens,
+/// named by `cpu.lanes`, later in the alphabet.
 class AxisOrder {
 public:
-  AxisOrder(mlir::func::FuncOp function, std::int64_t lanes);
+  AxisOrder(mlir::Operation *root, std::int64_t lanes);
 
   Axes sorted(chunk::TileType type) const;
   void sort(Axes &axes) const;

@@ -50,8 +50,8 @@ public:
     std::string arch;
     description.lanes = 32;
     description.l2Bytes = 4 << 20;
-    description.registersForward = 96;
-    description.registersBackward = 96;
+    description.registersForward = 128;
+    description.registersBackward = 160;
     return cuda::resolveCudaArch(name, arch, message);
   }
 

@@ -85,7 +85,7 @@ void KernelFrame::copy(const Home &from, const Home &to, const Axes &axes) {
 //===----------------------------------------------------------------------===//
 
 void KernelFrame::openLoops(const Axes &axes, Point &point) {
-  bool unroll = layout.elementsPerLane(axes) <= maxUnrolled;
+  bool unroll = layout.elementsPerLane(axes) <= layout.maxUnrolled;
   for (const Axis &axis : axes) {
     std::int64_t rows = layout.rowsOf(axis);
     if (rows == 1) {

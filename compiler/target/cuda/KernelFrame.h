@@ -107,8 +107,4 @@ private:
                 mlir::Type type);
 };
 
-/// Loops over more elements per lane than this are not unrolled, and their
-/// arrays lie in local memory.
-inline constexpr std::int64_t maxUnrolled = 128;
-
 } // namespace recurra::cuda

@@ -32,6 +32,13 @@ public:
   std::int64_t elementsPerLane(llvm::ArrayRef<Axis> axes) const;
 
   mlir::StringAttr lane; ///< null if no tile has axes
+  /// Loops over more elements per lane are not unrolled, and the arrays that
+  /// they index lie in local memory.
+  std::int64_t maxUnrolled = 128;
+
+private:
+  std::int64_t elementsPerLane(mlir::TypeRange tiles) const;
+  std::int64_t liveElements(mlir::Block &block) const;
 };
 
 } // namespace recurra::cuda
