@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr std::int64_t rounds = 1'000'000;
+constexpr std::int64_t rounds = 5'000'000;
 constexpr int chains = 12;
 
 /// Operations done; `memory` holds a vector and takes the result, so

@@ -2,35 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/Sizes.h"
 
+#include "cli/Nodes.h"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <functional>
-#include <unordered_set>
 
 namespace recurra::cli {
 namespace {
-
-/// Calls `visit` once for each node below the roots of a recurrence.
-void forEachNode(const Recurrence &recurrence,
-                 const std::function<void(const Node &)> &visit) {
-  std::unordered_set<const Node *> seen;
-  std::vector<NodeRef> pending;
-  for (const State &state : recurrence.states) {
-    pending.push_back(state.next);
-  }
-  for (const Output &output : recurrence.outputs) {
-    pending.push_back(output.value);
-  }
-  while (!pending.empty()) {
-    NodeRef node = pending.back();
-    pending.pop_back();
-    if (!seen.insert(node.get()).second) {
-      continue;
-    }
-    visit(*node);
-    pending.insert(pending.end(), node->operands.begin(), node->operands.end());
-  }
-}
 
 std::pair<std::string, std::int64_t> parseSize(const std::string &text) {
   std::size_t equals = text.find('=');
@@ -53,7 +31,7 @@ std::map<std::string, std::int64_t>
 extentsOf(const Recurrence &recurrence, const std::vector<std::string> &given,
           std::int64_t otherwise) {
   std::map<std::string, std::int64_t> extents, entries;
-  forEachNode(recurrence, [&](const Node &node) {
+  forEachNode(rootsOf(recurrence, false), [&](const Node &node) {
     if (node.op == Op::At) {
       std::int64_t &count = entries[node.axis];
       count = std::max<std::int64_t>(count, node.index + 1);
