@@ -323,7 +323,8 @@ void Importer::emitStep(ScanOp scan, const std::vector<const Input *> &tokens,
     Value value = argument;
     if (gates.contains(input->name)) {
       Location loc = locate(context, input->location, input->name + "_c");
-      Value floor = ConstOp::create(builder, loc, ValType::get(context, {}),
+      Value floor = ConstOp::create(builder, locate(context, input->location),
+                                    ValType::get(context, {}),
                                     builder.getF64FloatAttr(gateFloor));
       value = MaxOp::create(builder, loc, value, floor);
     }

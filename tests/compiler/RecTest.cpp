@@ -4,6 +4,7 @@
 #include "compiler/Import.h"
 #include "compiler/Pipeline.h"
 #include "compiler/passes/Passes.h"
+#include "dsl/dsl.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -13,6 +14,29 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+
+/// One definition with every operator and every way to share an input.
+static recurra::Recurrence everyOperator() {
+  using namespace recurra::dsl;
+  return define("every_operator", [](Builder &r) {
+    Axis A = r.axis("D"), B = r.axis("E");
+    Expr x = r.token("x", {A}), y = r.token("y", {A, B}, positive, perGroup);
+    Expr z = r.token("z", {A}, range(-0.9, 0.9), sharedByAllHeads);
+    Expr w = r.head("w", {B, A}, perGroup), p = r.scalar("p", positive);
+    recurra::dsl::State s = r.state("s", {A}, initial(sum(w, B) * p));
+    Expr smooth = exp(x) + log(y) + expm1(z) + log1p(z) + sqrt(y) + rsqrt(y) +
+                  tanh(x) + sigmoid(y) + softplus(x) + logsigmoid(x) + silu(x) +
+                  square(z) + abs(x) + min(x, z) + max(x, y) +
+                  select(x < z, x * y, z / y) + select(z <= x, x, -z) +
+                  detach(x) * z;
+    Expr over = sum(y * w, B) + mean(smooth, B) + max(y, B) +
+                softmax(x * p, A) + l2norm(x - 1, A);
+    s = tanh(-s) * over + previous(x) * previous(over * z, "both");
+    Expr wide = rename(s, A, B);
+    r.output("o", wide + y.at(A, 2) + extent(A), optional);
+    r.output("twice", softmax(y, B) * w);
+  });
+}
 
 using namespace mlir;
 using namespace recurra;
@@ -222,6 +246,12 @@ std::string nameOf(const testing::TestParamInfo<Recurrence> &info) {
   return info.param.name;
 }
 
+std::vector<Recurrence> allEntries() {
+  std::vector<Recurrence> entries = catalogue();
+  entries.push_back(everyOperator());
+  return entries;
+}
+
 std::vector<Recurrence> gated() {
   std::vector<Recurrence> entries;
   for (const Recurrence &recurrence : catalogue()) {
@@ -232,7 +262,7 @@ std::vector<Recurrence> gated() {
   return entries;
 }
 
-INSTANTIATE_TEST_SUITE_P(Catalogue, RecTest, testing::ValuesIn(catalogue()),
+INSTANTIATE_TEST_SUITE_P(Catalogue, RecTest, testing::ValuesIn(allEntries()),
                          nameOf);
 INSTANTIATE_TEST_SUITE_P(Gated, GateTest, testing::ValuesIn(gated()), nameOf);
 
