@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace recurra {
@@ -24,8 +25,15 @@ std::string spellTime(double seconds) {
   return text;
 }
 
-std::string spellBar(double fraction) {
-  constexpr int cells = 24;
+/// Columns of the terminal; a wrapped line could not be redrawn.
+int terminalColumns() {
+  winsize size{};
+  const bool known =
+      ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 80;
+}
+
+std::string spellBar(double fraction, int cells) {
   const int full = int(std::clamp(fraction, 0.0, 1.0) * cells);
   std::string bar;
   for (int i = 0; i < cells; ++i) {
@@ -40,9 +48,12 @@ ProgressBar::ProgressBar(int64_t totalSteps, bool quiet)
     : total(totalSteps), quiet(quiet), terminal(isatty(STDERR_FILENO)),
       lastShown(Clock::now()) {}
 
-ProgressBar::~ProgressBar() {
+ProgressBar::~ProgressBar() { finish(); }
+
+void ProgressBar::finish() {
   if (drawn) {
     std::fputs("\n", stderr);
+    drawn = false;
   }
 }
 
@@ -52,8 +63,7 @@ std::string ProgressBar::render(const Status &status) const {
   std::snprintf(text, sizeof text, "%3.0f%%  step %lld/%lld  loss %.4f",
                 100 * fraction, (long long)status.step, (long long)total,
                 status.loss);
-  std::string line = terminal ? spellBar(fraction) + " " : "";
-  line += text;
+  std::string line = text;
   if (status.accuracy >= 0) {
     std::snprintf(text, sizeof text, "  accuracy %.1f%%",
                   100 * status.accuracy);
@@ -62,7 +72,9 @@ std::string ProgressBar::render(const Status &status) const {
   std::snprintf(text, sizeof text, "  %.1fk tokens/s  %s left",
                 status.tokensPerSecond / 1000,
                 spellTime(status.secondsLeft).c_str());
-  return line + text;
+  line += text;
+  const int cells = std::min(24, terminalColumns() - int(line.size()) - 2);
+  return terminal && cells > 3 ? spellBar(fraction, cells) + " " + line : line;
 }
 
 void ProgressBar::show(const Status &status, bool important) {

@@ -28,6 +28,8 @@ public:
   void show(const Status &status, bool important = false);
   /// A line of its own above the bar.
   void note(const std::string &line);
+  /// Leaves the bar's line; the destructor does so too.
+  void finish();
 
 private:
   std::string render(const Status &status) const;

@@ -65,7 +65,7 @@ private:
   void resume();
   void startAnew(bool overwrite);
   double takeStep(Json &line);
-  void logStep(Json line, double loss);
+  void logStep(Json line);
   Validation validate();
   void logValidation();
   void checkpoint();
@@ -201,11 +201,10 @@ bool Trainer::reachedTarget() const {
 }
 
 ProgressBar::Status Trainer::status(double loss) const {
-  const double perSecond =
-      tokensPerSecond / double(config.data.batch * config.data.length);
+  const double elapsed = secondsTraining() - state.seconds;
+  const double perStep = elapsed / double(state.step - firstStep);
   const double left = double(config.optimiser.steps - state.step);
-  return {state.step, loss, last.accuracy, tokensPerSecond,
-          perSecond > 0 ? left / perSecond : 0};
+  return {state.step, loss, last.accuracy, tokensPerSecond, left * perStep};
 }
 
 double Trainer::takeStep(Json &line) {
@@ -236,7 +235,7 @@ double Trainer::takeStep(Json &line) {
   return value;
 }
 
-void Trainer::logStep(Json line, double loss) {
+void Trainer::logStep(Json line) {
   const Clock::time_point now = Clock::now();
   const double seconds =
       std::chrono::duration<double>(now - lastLogged).count();
@@ -248,7 +247,6 @@ void Trainer::logStep(Json line, double loss) {
   line["tokens_per_second"] = tokensPerSecond;
   line["seconds"] = secondsTraining();
   metrics->write(line);
-  bar.show(status(loss));
 }
 
 Validation Trainer::validate() {
@@ -297,12 +295,14 @@ TrainStatus Trainer::run(std::ostream &out) {
     Json line;
     const double loss = takeStep(line);
     if (state.step % every.logEvery == 0 || final) {
-      logStep(std::move(line), loss);
+      logStep(std::move(line));
     }
     const bool validated = state.step % every.validateEvery == 0 || final;
     if (validated) {
       logValidation();
-      bar.show(status(loss), /*important=*/true);
+    }
+    if (tokensPerSecond > 0) { // known from the first logged step on
+      bar.show(status(loss), /*important=*/validated);
     }
     done = final || (validated && every.stopAtTarget && reachedTarget());
     if (interrupted && !done) {
@@ -330,6 +330,7 @@ TrainStatus Trainer::finish(TrainStatus status, std::ostream &out) {
                   {"step", state.step},
                   {"reason", reason},
                   {"seconds", secondsTraining()}});
+  bar.finish();
   char text[160];
   std::snprintf(text, sizeof text, "%s after %lld steps and %.1f s",
                 status == TrainStatus::Interrupted    ? "interrupted"
