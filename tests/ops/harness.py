@@ -36,6 +36,8 @@ def _random(recurrence, name, facts, shape, draw):
         return 0.5 + torch.sigmoid(x)
     if name in ("q", "k") and recurrence.axes[:1] == ("K",):
         return F.normalize(x, dim=-1)
+    if name == "f":
+        return x + 2  # else the first tokens' gradients leave fp32's range
     return 0.3 * x if name.startswith("R_") else x
 
 
@@ -202,6 +204,13 @@ def same_state(case, name, x, y):
     which the compiler carries as M = I mu and divides again."""
     if case.entry == "palimpsa_mu" and name == "mu":
         return torch.allclose(x, y, rtol=1e-6, atol=0)
+    return torch.equal(x, y)
+
+
+def same_output(case, x, y):
+    """The same of an output that read a state which passed through a call."""
+    if case.entry == "palimpsa_mu":
+        return torch.allclose(x, y, rtol=1e-5, atol=1e-6)
     return torch.equal(x, y)
 
 
