@@ -39,7 +39,10 @@ def test_safetensors_reads_every_parameter(driver):
         assert set(training.keys()) == names | {"steps"}
 
 
-def test_resume_is_exact_to_the_bit(driver):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_resume_is_exact_to_the_bit(driver, threads):
+    text = driver.config.read_text()
+    driver.config.write_text(text.replace("threads = 1", f"threads = {threads}"))
     driver.train("whole", optimiser__steps=40)
     # The other run is killed between its checkpoint of step 20 and its end.
     command = [BUILD / "bin/models-driver", "train", driver.config, "--output", "part"]
