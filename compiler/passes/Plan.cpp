@@ -117,6 +117,23 @@ static std::string chooseAxis(func::FuncOp function, ArrayRef<std::string> axes,
   return best;
 }
 
+/// Tasks store parts of what is summed over the axis that is cut, one number
+/// per entry of the others: least if the longest is cut.
+static std::string longestFreeAxis(func::FuncOp function, const Plan &plan,
+                                   const Spec &spec) {
+  std::string best = plan.axis;
+  if (PlanTiling(function, best).getSums() == 0) {
+    return best;
+  }
+  for (const std::string &axis : candidates(plan.states, spec)) {
+    if (extentOf(spec, axis) > extentOf(spec, best) &&
+        PlanTiling(function, axis).isLegal()) {
+      best = axis;
+    }
+  }
+  return best;
+}
+
 /// Bytes of all states with `tile` entries of the axis (0: all).
 static std::int64_t bytesOf(const Plan &plan, const Spec &spec,
                             std::int64_t tile) {
@@ -155,24 +172,30 @@ static std::int64_t chooseTile(const Plan &plan, const Spec &spec,
   return best;
 }
 
-/// 4-byte registers per lane for all states, each with its best axis along the
-/// lanes, `tile` entries of the plan's axis (0: all) at a time.
+/// 4-byte registers per lane for `tile` entries of the plan's axis (0: all) at
+/// a time: the states', each with its best axis along the lanes, and `vectors`
+/// along the other axes of the largest one, which every lane holds whole.
 static std::int64_t registersOf(const Plan &plan, const Spec &spec,
                                 const TargetDescription &target,
-                                std::int64_t tile) {
-  std::int64_t total = 0;
+                                std::int64_t tile, std::int64_t vectors) {
+  std::int64_t total = 0, largest = 0, others = 0;
   for (const PlanState &state : plan.states) {
     std::int64_t count = countElements(state.axes, spec, plan.axis, tile);
-    std::int64_t least = count;
+    std::int64_t least = count, beside = 0;
     for (const std::string &axis : state.axes) {
       std::int64_t size =
           axis == plan.axis && tile ? tile : extentOf(spec, axis);
       std::int64_t rows = (size + target.lanes - 1) / target.lanes;
-      least = std::min(least, count / size * rows);
+      if (count / size * rows <= least) {
+        least = count / size * rows;
+        beside = state.axes.size() > 1 ? count / size : 0;
+      }
     }
-    total += least * elementBytes(spec) / 4;
+    others = count > largest ? beside : others;
+    largest = std::max(largest, count);
+    total += least;
   }
-  return total;
+  return (total + vectors * others) * elementBytes(spec) / 4;
 }
 
 /// The widest tile whose states fit the registers, at least 4 entries; 0 if the
@@ -183,16 +206,42 @@ static std::int64_t chooseRegisterTile(const Plan &plan, const Spec &spec,
   std::int64_t budget =
       isBackward ? target.registersBackward : target.registersForward;
   std::int64_t extent = extentOf(spec, plan.axis);
-  if (extent <= target.lanes && registersOf(plan, spec, target, 0) <= budget) {
+  std::int64_t vectors = isBackward ? 4 : 2;
+  if (extent <= target.lanes &&
+      registersOf(plan, spec, target, 0, vectors) <= budget) {
     return 0;
   }
   std::int64_t best = 4;
   for (std::int64_t tile = 8; tile <= target.lanes; tile *= 2) {
-    if (registersOf(plan, spec, target, tile) <= budget) {
+    if (registersOf(plan, spec, target, tile, vectors) <= budget) {
       best = tile;
     }
   }
   return extent <= best ? 0 : best;
+}
+
+static LogicalResult checkExtents(func::FuncOp function, const Spec &spec,
+                                  ArrayRef<PlanState> states) {
+  auto fail = [&](StringRef axis, StringRef of) {
+    return function.emitError()
+           << "axis '" << axis << "' of " << of << " has no size; give it one";
+  };
+  for (const PlanState &state : states) {
+    for (const std::string &axis : state.axes) {
+      if (extentOf(spec, axis) == 0) {
+        return fail(axis, "state '" + state.name + "'");
+      }
+    }
+  }
+  for (BlockArgument argument : function.getArguments()) {
+    for (StringAttr axis : rec::axesOf(argument)) {
+      if (extentOf(spec, axis) == 0) {
+        return fail(axis,
+                    "argument " + std::to_string(argument.getArgNumber()));
+      }
+    }
+  }
+  return success();
 }
 
 FailureOr<Plan> recurra::makePlan(func::FuncOp function, const Spec &spec,
@@ -200,17 +249,14 @@ FailureOr<Plan> recurra::makePlan(func::FuncOp function, const Spec &spec,
                                   ArrayRef<PlanState> states) {
   Plan plan;
   plan.states.assign(states.begin(), states.end());
-  for (const PlanState &state : states) {
-    for (const std::string &axis : state.axes) {
-      if (extentOf(spec, axis) == 0) {
-        return function.emitError()
-               << "axis '" << axis << "' of state '" << state.name
-               << "' has no size; give it one";
-      }
-    }
+  if (failed(checkExtents(function, spec, states))) {
+    return failure();
   }
   bool isBackward = spec.direction == Direction::Backward;
   plan.axis = chooseAxis(function, candidates(states, spec), plan.isFree);
+  if (plan.isFree && isBackward && target.registersBackward > 0) {
+    plan.axis = longestFreeAxis(function, plan, spec);
+  }
   plan.interval = planInterval(states, spec, target);
   plan.inner = plan.interval;
   if (plan.isFree) {

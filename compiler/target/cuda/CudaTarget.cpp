@@ -51,7 +51,7 @@ public:
     description.lanes = 32;
     description.l2Bytes = 4 << 20;
     description.registersForward = 128;
-    description.registersBackward = 160;
+    description.registersBackward = 128;
     return cuda::resolveCudaArch(name, arch, message);
   }
 
