@@ -3,7 +3,6 @@
  * crosses it. All functions are thread-safe.
  * SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-
 #include <stdint.h>
 #ifdef __cplusplus
 extern "C" {
@@ -36,8 +35,7 @@ typedef struct {
 /* A compiled op, owned by the cache: valid until the process ends. */
 typedef struct recurra_kernel recurra_kernel;
 
-/* Text owned by the caller, released with recurra_string_free; never null
- * after a call that returns one. */
+/* Text that the caller frees; never null after a call that returns one. */
 typedef struct recurra_string recurra_string;
 RECURRA_API const char *recurra_string_data(const recurra_string *string);
 RECURRA_API void recurra_string_free(recurra_string *string);
@@ -46,9 +44,9 @@ RECURRA_API void recurra_string_free(recurra_string *string);
  * allocate returns 64-byte aligned memory; the threads of parallel_for call it
  * and release too (give both or neither). parallel_for calls body(argument,
  * begin, end) over disjoint ranges that cover [0, count), from any threads, and
- * returns when all are done. For a kernel of the target "cuda" allocate and
- * release are needed and lend memory of `device`, safe to release once the work
- * is queued on `stream` (a CUstream); nothing waits for the device. */
+ * returns when all are done. For "cuda", allocate and release are needed and
+ * lend memory of `device` that may be released once work is queued on `stream`
+ * (a CUstream); nothing waits for the device. */
 typedef struct {
   void *context;
   void *(*allocate)(void *context, int64_t bytes);
@@ -60,9 +58,8 @@ typedef struct {
   void *stream;
 } recurra_host;
 
-/* Sizes of a call. offsets: cu_seqlens, sequences + 1 of them, or null (then
- * sequences = batch); in device memory, and not checked, for the target "cuda".
- * heads: value heads. */
+/* Sizes of a call; heads: value heads. offsets: cu_seqlens, sequences + 1 of
+ * them (for "cuda" on the device, unchecked), or null: sequences = batch. */
 typedef struct {
   int64_t batch, tokens, heads, sequences;
   const int64_t *offsets;
@@ -75,8 +72,7 @@ RECURRA_API recurra_status recurra_compile(const char *text, const char *spec,
                                            recurra_kernel **kernel,
                                            recurra_string **message);
 
-/* Compiles several kernels at once, each on a thread of its own, so that their
- * first launch waits for nothing. The status is the first failure's. */
+/* Compiles several at once, on threads; the status is the first failure's. */
 RECURRA_API recurra_status recurra_warmup(const char *const *texts,
                                           const char *const *specs,
                                           int32_t count,
@@ -86,8 +82,7 @@ RECURRA_API recurra_status recurra_warmup(const char *const *texts,
 RECURRA_API recurra_status recurra_object(const recurra_kernel *kernel,
                                           const void **data, int64_t *bytes);
 
-/* Runs on the calling thread and the host's pool; returns when done.
- * tensors: in the order of recurra_describe's "arguments". */
+/* Returns when done (cpu) or queued. tensors: in recurra_describe's order. */
 RECURRA_API recurra_status recurra_launch(const recurra_kernel *kernel,
                                           const recurra_tensor *tensors,
                                           int32_t count,
@@ -96,14 +91,13 @@ RECURRA_API recurra_status recurra_launch(const recurra_kernel *kernel,
                                           recurra_string **message);
 
 /* JSON, without generating code: {"arguments": [{"kind", "name", "dtype",
- * "shape": ["B", "T", "H", "64"]}], "workspaces": [..],
- * "checkpoint_interval": 64, "plan": ".."}. The symbols of shapes are those of
- * compiler/Artifact.h. */
+ * "shape": ["B", "T", "H", "64"]}], "workspaces": [..], "checkpoint_interval":
+ * 64, "plan": ".."}; shapes have the symbols of compiler/Artifact.h. */
 RECURRA_API recurra_status recurra_describe(const char *text, const char *spec,
                                             recurra_string **json);
 
-/* The text of one stage: rec, linear, backward, chunk; llvm, asm (cpu); cuda,
- * ptx, sass (cuda). */
+/* Stages: rec, linear, backward, chunk; cpu: llvm, asm; cuda: cuda, ptx, sass.
+ */
 RECURRA_API recurra_status recurra_inspect(const char *text, const char *spec,
                                            const char *stage,
                                            recurra_string **result);

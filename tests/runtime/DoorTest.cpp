@@ -150,10 +150,10 @@ TEST_F(Door, SaysWhichTextIsWrong) {
 
 TEST_F(Door, SaysWhatThisBuildLacks) {
   Spec spec = runningSpec();
-  spec.target = "cuda";
+  spec.target = "abacus";
   Reply reply = compileText(toText(runningSum()), toText(spec));
   EXPECT_EQ(reply.status, RECURRA_UNSUPPORTED);
-  EXPECT_THAT(reply.message, HasSubstr("'cuda'"));
+  EXPECT_THAT(reply.message, HasSubstr("'abacus'"));
   spec = runningSpec();
   spec.arch = "sse2";
   EXPECT_EQ(compileText(toText(runningSum()), toText(spec)).status,
