@@ -2,8 +2,8 @@
 // have all the state's axes. A rewrite happens only if a count of entries says
 // that it is cheaper.
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/passes/FactorProductsForms.h"
 #include "compiler/passes/Passes.h"
-#include "compiler/passes/ProductForms.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 

@@ -2,7 +2,7 @@
 // whose product has the fewest axes; sums by eliminating axes in the cheapest
 // order (as einsum does).
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/passes/ProductForms.h"
+#include "compiler/passes/FactorProductsForms.h"
 
 #include <cmath>
 
