@@ -3,6 +3,7 @@
 #include "compiler/target/cpu/BlockEmitter.h"
 
 #include "compiler/target/cpu/CopyTile.h"
+#include "compiler/target/cpu/TraceCarry.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -42,6 +43,11 @@ void BlockEmitter::homeYields() {
     if (!isFresh || node->axes.empty() || homes.contains(node)) {
       continue;
     }
+    if (auto next = f.nextHomes.find(carryOf(index));
+        next != f.nextHomes.end()) {
+      homes[node].view = next->second;
+      continue;
+    }
     // The carry's old value must be dead; a pointwise node reads it at the
     // very element that it overwrites.
     int last = graph.lastRead(graph.find(carryOf(index)));
@@ -73,8 +79,13 @@ SmallVector<Value> BlockEmitter::closeCarries() {
       scalars.push_back(storage.scalar);
       continue;
     }
-    const View &home = f.storage[carryOf(index)].view;
-    if (storage.view.offset != home.offset) {
+    auto next = f.nextHomes.find(carryOf(index));
+    const View &home = next != f.nextHomes.end()
+                           ? next->second
+                           : f.storage[carryOf(index)].view;
+    bool isThere =
+        storage.view.base == home.base && storage.view.offset == home.offset;
+    if (!isThere) {
       copyDense(f, storage.view, home, node->axes);
     }
   }
@@ -224,6 +235,13 @@ SmallVector<Value> BlockEmitter::enterCarries(Node &node, chunk::ForOp op) {
       scalars.push_back(storage.scalar);
       continue;
     }
+    if (auto store = findTraceStore(op, i, init->axes)) {
+      f.idleStores.insert(store);
+      copyDense(f, storage.view,
+                traceSlot(f, store.getBuffer(), init->axes, f.integer(0)),
+                init->axes);
+      continue;
+    }
     // In place if the old value dies here and, for a carry of this block, if
     // the loop's result takes its place.
     auto outer = dyn_cast_if_present<BlockArgument>(init->value);
@@ -243,6 +261,28 @@ SmallVector<Value> BlockEmitter::enterCarries(Node &node, chunk::ForOp op) {
   return scalars;
 }
 
+/// Where carries that live in a trace are at iteration `index`, or, as results,
+/// behind the loop.
+void BlockEmitter::placeTraced(Node &node, chunk::ForOp op, Value index,
+                               bool areResults) {
+  for (unsigned i = 0; i < op.getInits().size(); ++i) {
+    const Axes &axes = node.operands[i]->axes;
+    auto store = axes.empty() ? chunk::StoreOp() : findTraceStore(op, i, axes);
+    if (!store) {
+      continue;
+    }
+    Value carry = op.getCarries()[i];
+    View slot = traceSlot(f, store.getBuffer(), axes, index);
+    if (areResults) {
+      f.storage[op.getResult(i)].view = slot;
+    } else {
+      f.storage[carry].view = slot;
+      f.nextHomes[carry] =
+          traceSlot(f, store.getBuffer(), axes, f.add(index, f.integer(1)));
+    }
+  }
+}
+
 void BlockEmitter::emitFor(Node &node) {
   auto op = cast<chunk::ForOp>(node.op);
   SmallVector<Value> scalars = enterCarries(node, op);
@@ -256,9 +296,11 @@ void BlockEmitter::emitFor(Node &node) {
       f.storage[result].scalar = forOp.getResult(next++);
     }
   }
+  placeTraced(node, op, range.count, /*areResults=*/true);
   OpBuilder::InsertionGuard guard(f.b);
   f.b.setInsertionPointToStart(forOp.getBody());
   enterSpan(f, op.getSpan(), range, forOp.getInductionVar(), op.getReverse());
+  placeTraced(node, op, forOp.getInductionVar(), /*areResults=*/false);
   SmallVector<Value> yields = BlockEmitter(f, op.getBlock()).emit();
   if (!yields.empty()) {
     scf::YieldOp::create(f.b, f.loc, yields);

@@ -26,6 +26,8 @@ private:
   void emitFor(Node &node);
   void emitForall(chunk::ForallOp op, unsigned iterator);
   llvm::SmallVector<mlir::Value> enterCarries(Node &node, chunk::ForOp op);
+  void placeTraced(Node &node, chunk::ForOp op, mlir::Value index,
+                   bool areResults);
   void bindStorage(const Node &loop);
   mlir::Value carryOf(unsigned index);
   llvm::SmallVector<mlir::Value> closeCarries();

@@ -162,7 +162,9 @@ private:
            llvm::zip(type.getNames(), type.getWindows(), type.getPers())) {
         int64_t size = window ? window : chunk::getExtent(alloc, name);
         bool isToken = name == "T" || name == "U";
-        (isToken ? tokens : axes).push_back({name, ceilDiv(size, per)});
+        // One slot more, for the value behind the last token of a trace.
+        (isToken ? tokens : axes)
+            .push_back({name, ceilDiv(size, per) + (isToken ? 1 : 0)});
       }
       f.order.sort(axes);
       axes.insert(axes.begin(), tokens.begin(), tokens.end());

@@ -58,6 +58,11 @@ public:
   llvm::DenseMap<mlir::Value, SpanInfo> spans;
   llvm::DenseMap<mlir::Value, SequenceInfo> sequenceOf; ///< points of N
   llvm::DenseMap<mlir::Value, View> scratchBuffers;
+  /// Carries that live in a trace: at each token the old value is in one slot
+  /// and the next one goes to the slot behind it (here).
+  llvm::DenseMap<mlir::Value, View> nextHomes;
+  /// Stores of such carries to their trace, which write nothing.
+  llvm::DenseSet<mlir::Operation *> idleStores;
   struct Buffer {
     mlir::Value data;
     llvm::SmallVector<mlir::Value, 8> strides;

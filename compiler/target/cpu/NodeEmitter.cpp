@@ -85,6 +85,9 @@ void NodeEmitter::startPoint(ArrayRef<Value> rowIndex, int64_t number,
 void NodeEmitter::evaluate() {
   SmallVector<const Node *> stores;
   for (const Node *node : nest.nodes) {
+    if (f.idleStores.contains(node->op)) {
+      continue;
+    }
     if (node->kind == Kind::Reduce || node->kind == Kind::ScratchStore) {
       operand(node->operands[0]); // read, and kept, before anything is stored
       if (node->kind == Kind::ScratchStore) {

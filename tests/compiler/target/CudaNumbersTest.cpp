@@ -107,7 +107,7 @@ TEST_P(CudaNumbersTest, AgreeWithTheEvaluator) {
   sizes.extents = extents(recurrence, given.extent);
   call = randomCall(recurrence, sizes, random);
   ChunkRun evaluator(recurrence, call, [&, tile = given.tile](Plan &plan) {
-    plan.interval = plan.inner = 4;
+    plan.interval = 4;
     plan.tile = plan.isFree ? tile : 0;
     interval = plan.interval;
   });
