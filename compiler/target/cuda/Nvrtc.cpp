@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <link.h>
 #include <vector>
 
 namespace recurra::cuda {
@@ -74,12 +75,18 @@ void addWheels(std::vector<std::string> &paths, std::string folder) {
   }
 }
 
-/// The file that holds a symbol, if some library of the process has it.
-void addNeighbours(std::vector<std::string> &paths, const void *address) {
-  Dl_info info;
-  if (address && dladdr(address, &info) != 0 && info.dli_fname) {
-    addWheels(paths, info.dli_fname);
-  }
+/// Of every library in the process: this one and torch's may be in
+/// site-packages.
+void addNeighbours(std::vector<std::string> &paths) {
+  dl_iterate_phdr(
+      [](dl_phdr_info *info, std::size_t, void *data) {
+        std::string path = info->dlpi_name ? info->dlpi_name : "";
+        if (path.find("/site-packages/") != std::string::npos) {
+          addWheels(*static_cast<std::vector<std::string> *>(data), path);
+        }
+        return 0;
+      },
+      &paths);
 }
 
 std::vector<std::string> candidates() {
@@ -95,9 +102,7 @@ std::vector<std::string> candidates() {
     }
   }
   addFolder(paths, "/usr/local/cuda/lib64");
-  addNeighbours(paths, reinterpret_cast<const void *>(&candidates));
-  // Of torch, if it is in this process.
-  addNeighbours(paths, dlsym(RTLD_DEFAULT, "THPModule_initExtension"));
+  addNeighbours(paths);
   if (const char *environment = std::getenv("VIRTUAL_ENV")) {
     for (const char *python : {"3.10", "3.11", "3.12", "3.13", "3.14"}) {
       addWheels(paths, std::string(environment) + "/lib/python" + python +
