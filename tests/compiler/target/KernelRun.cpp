@@ -124,7 +124,8 @@ std::string keyOf(const Argument &argument) {
   return std::to_string(argument.kind) + " " + argument.name;
 }
 
-KernelRun::KernelRun(const std::string &text, const std::string &arch) {
+KernelRun::KernelRun(const std::string &text, const std::string &arch,
+                     bool withAssembly) {
   DialectRegistry registry;
   registerDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -143,8 +144,8 @@ KernelRun::KernelRun(const std::string &text, const std::string &arch) {
   PassManager passes(&context);
   target->lower(passes, arch);
   if (failed(passes.run(*module)) ||
-      !target->print(*module, arch, "asm", assembly, error) ||
-      !target->emit(*module, arch, artifact, error)) {
+      !target->emit(*module, arch, artifact, error) ||
+      (withAssembly && !target->print(*module, arch, "asm", assembly, error))) {
     return;
   }
   load();

@@ -46,7 +46,8 @@ private:
 class KernelRun {
 public:
   /// `error` is set on failure.
-  KernelRun(const std::string &text, const std::string &arch);
+  KernelRun(const std::string &text, const std::string &arch,
+            bool withAssembly = false);
   ~KernelRun();
 
   /// Fills outputs, given the inputs (matched by kind and name).

@@ -50,7 +50,7 @@ struct KernelTest : testing::TestWithParam<Recurrence> {
     Values cotangents = randomCotangents(recurrence, call, random);
     Gradients gradients = evaluator.backward(cotangents);
     ASSERT_EQ(evaluator.error, "");
-    for (const Variant &variant : variants()) {
+    for (const Variant &variant : wanted.empty() ? variants() : wanted) {
       SCOPED_TRACE(variant.arch + " " + variant.element +
                    (variant.spread ? " strided" : ""));
       Arrays given = givenArrays(cotangents);
@@ -91,13 +91,15 @@ struct KernelTest : testing::TestWithParam<Recurrence> {
     return call;
   }
 
+  /// Both instruction sets and both types, contiguous and strided.
   static std::vector<Variant> variants() {
-    std::vector<Variant> all = {{"avx2", "f64", false}, {"avx2", "f32", true}};
-    if (hasAvx512()) {
-      all.push_back({"avx512", "f64", true});
-      all.push_back({"avx512", "f32", false});
+    if (!hasAvx512()) {
+      return {{"avx2", "f64", false}, {"avx2", "f32", true}};
     }
-    return all;
+    return {{"avx2", "f64", false},
+            {"avx2", "f32", true},
+            {"avx512", "f64", true},
+            {"avx512", "f32", false}};
   }
 
   static bool hasAvx512() {
@@ -148,6 +150,7 @@ struct KernelTest : testing::TestWithParam<Recurrence> {
 
   Call call;
   std::int64_t interval = 0;
+  std::vector<Variant> wanted; ///< all if empty
 };
 
 /// Sizes that exercise whole vectors, tails and several blocks.
@@ -184,19 +187,63 @@ TEST_P(KernelTest, Tails) {
 }
 
 TEST_P(KernelTest, WithoutGivenStates) {
+  wanted = {variants().back()};
   check({2, 5, 2, 1, {}}, extents(GetParam(), 16), shortRuns, false);
 }
 
 TEST_P(KernelTest, NoToken) {
+  wanted = {variants().back()};
   check({2, 0, 2, 1, {}}, extents(GetParam(), 5), shortRuns);
 }
 
 TEST_P(KernelTest, Packed) {
+  wanted = {variants().front(), variants().back()};
   check({1, 19, 2, 1, {0, 9, 9, 12, 13, 19}}, extents(GetParam(), 20), tiles);
 }
 
 TEST_P(KernelTest, Grouped) {
+  wanted = {variants().front(), variants().back()};
   check({2, 6, 4, 2, {}}, extents(GetParam(), 17), shortRuns);
+}
+
+/// Whole registers, and no call: neither libm nor memory functions.
+void checkAssembly(const std::string &text) {
+  KernelRun wide(text, "avx512", /*withAssembly=*/true);
+  KernelRun narrow(text, "avx2", /*withAssembly=*/true);
+  ASSERT_EQ(wide.error + narrow.error, "");
+  EXPECT_NE(wide.assembly.find("%zmm"), std::string::npos);
+  EXPECT_NE(narrow.assembly.find("%ymm"), std::string::npos);
+  EXPECT_EQ(narrow.assembly.find("%zmm"), std::string::npos);
+  for (const KernelRun *run : {&wide, &narrow}) {
+    EXPECT_EQ(run->assembly.find("\tcall"), std::string::npos) << text;
+  }
+}
+
+// Inputs in half precision, so that conversions are covered.
+TEST_P(KernelTest, Assembly) {
+  std::mt19937 random(3);
+  call = enlarge(randomCall(GetParam(), {}, random), extents(GetParam(), 20),
+                 random);
+  ChunkRun evaluator(GetParam(), call);
+  evaluator.backward(randomCotangents(GetParam(), call, random));
+  ASSERT_EQ(evaluator.error, "");
+  std::string text = evaluator.text;
+  for (const char *type : {"f32", "bf16", "f16"}) {
+    // Buffers in this type, tiles and arithmetic in f32.
+    std::string typed;
+    for (llvm::StringRef rest = text; !rest.empty();) {
+      auto [head, tail] = rest.split("!chunk.buf<");
+      std::string before = head.str();
+      replaceAll(before, "f64", "f32");
+      auto [axes, behind] = tail.split('>');
+      std::string inside = axes.str();
+      replaceAll(inside, "f64", type);
+      bool isLast = tail.empty();
+      typed += before + (isLast ? "" : "!chunk.buf<" + inside + ">");
+      rest = behind;
+    }
+    checkAssembly(typed);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, KernelTest, testing::ValuesIn(catalogue()),
