@@ -20,8 +20,8 @@ std::string recurra::toText(const Plan &plan) {
   text += llvm::formatv(", states saved every {0} tokens ({1} bytes per head)",
                         plan.interval, plan.savedBytes);
   if (plan.traceBytes > 0) {
-    text += llvm::formatv(", recomputed {0} at a time ({1} bytes of scratch)",
-                          plan.inner, plan.traceBytes);
+    text += llvm::formatv(" and recomputed between ({0} bytes of scratch)",
+                          plan.traceBytes);
   }
   return text;
 }
@@ -258,7 +258,6 @@ FailureOr<Plan> recurra::makePlan(func::FuncOp function, const Spec &spec,
     plan.axis = longestFreeAxis(function, plan, spec);
   }
   plan.interval = planInterval(states, spec, target);
-  plan.inner = plan.interval;
   if (plan.isFree) {
     plan.tile = target.registersForward > 0
                     ? chooseRegisterTile(plan, spec, target, isBackward)

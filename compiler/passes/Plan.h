@@ -35,7 +35,6 @@ struct Plan {
   bool isFree = false;       ///< the axis may be cut into tiles
   std::int64_t tile = 0;     ///< entries per task, 0 for all
   std::int64_t interval = 0; ///< tokens between saved states
-  std::int64_t inner = 0;    ///< tokens recomputed at once, divides interval
   std::vector<PlanState> states; ///< all that are saved, in declared order
   std::int64_t savedBytes = 0;   ///< of one slot of checkpoints and head
   std::int64_t traceBytes = 0;   ///< of scratch for the trace, per task

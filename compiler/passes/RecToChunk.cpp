@@ -80,9 +80,14 @@ LogicalResult Walk::findScans() {
   if (!scans.empty()) {
     main = scans.back();
   }
-  for (unsigned i = 0; trace && i < trace.getInits().size(); ++i) {
-    if (!boundary.findCheckpoint(trace.getStateName(i))) {
-      return trace.emitError() << "state '" << trace.getStateName(i)
+  // What the forward saves is what the backward starts from.
+  rec::ScanOp saved = trace ? trace : main;
+  bool saves =
+      trace || (saved && !saved.getReverse() &&
+                spec.direction == Direction::Forward && spec.saveCheckpoints);
+  for (unsigned i = 0; saves && i < saved.getInits().size(); ++i) {
+    if (!boundary.findCheckpoint(saved.getStateName(i))) {
+      return saved.emitError() << "state '" << saved.getStateName(i)
                                << "' is not among the plan's saved states";
     }
   }

@@ -46,7 +46,7 @@ struct RecToChunk : recurra::impl::RecToChunkBase<RecToChunk> {
     }
     plan->tile = tile < 0 ? plan->tile : tile;
     if (interval > 0) {
-      plan->interval = plan->inner = interval;
+      plan->interval = interval;
     }
     return lowerToChunk(function, parsed, *plan);
   }

@@ -70,17 +70,23 @@ Spec ChunkRun::makeSpec(Direction direction) const {
 
 bool ChunkRun::runPasses(ModuleOp module, Direction direction) {
   PassManager passes(&context);
-  passes.addNestedPass<func::FuncOp>(createCanonicalizerPass());
-  passes.addNestedPass<func::FuncOp>(createCSEPass());
   if (linearise) {
-    passes.addNestedPass<func::FuncOp>(createLinearise());
+    addLinearPhase(passes);
+  } else {
+    passes.addNestedPass<func::FuncOp>(createCanonicalizerPass());
+    passes.addNestedPass<func::FuncOp>(createCSEPass());
   }
+  if (failed(passes.run(module))) {
+    return false;
+  }
+  if (linearise) {
+    states = statesOf(*module.getOps<func::FuncOp>().begin());
+  }
+  PassManager rest(&context);
   if (direction == Direction::Backward) {
-    passes.addNestedPass<func::FuncOp>(createDeriveBackward());
+    addBackwardPhase(rest);
   }
-  passes.addNestedPass<func::FuncOp>(createCanonicalizerPass());
-  passes.addNestedPass<func::FuncOp>(createCSEPass());
-  return succeeded(passes.run(module));
+  return succeeded(rest.run(module));
 }
 
 static std::vector<PlanState> planStates(const Recurrence &recurrence) {
@@ -105,12 +111,12 @@ bool ChunkRun::lower(Direction direction) {
     return success();
   });
   module = importRecurrence(context, recurrence, spec, error);
+  states = planStates(recurrence);
   if (!module || !runPasses(*module, direction)) {
     return false;
   }
   auto function = *module->getOps<func::FuncOp>().begin();
-  auto choice =
-      makePlan(function, spec, TargetDescription(), planStates(recurrence));
+  auto choice = makePlan(function, spec, TargetDescription(), states);
   if (failed(choice)) {
     return false;
   }

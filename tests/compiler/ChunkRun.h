@@ -59,6 +59,7 @@ private:
   std::function<void(Plan &)> adjust;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<PlanState> states; ///< after the change of variables, if any
   ChunkValues chunkValues;
 };
 

@@ -24,9 +24,12 @@ struct WalkTest : testing::TestWithParam<Recurrence> {
       call.initialStates.clear();
     }
     ChunkRun run(recurrence, call, adjust);
+    run.linearise = linearise;
     compareForward(run, call);
     compareBackward(run, call, random);
   }
+
+  bool linearise = false;
 
   void compareForward(ChunkRun &run, const Call &call) {
     Values expected = evaluate(GetParam(), call);
@@ -61,7 +64,7 @@ struct WalkTest : testing::TestWithParam<Recurrence> {
 };
 
 /// Runs of four tokens, so that a few tokens make several and a ragged one.
-void shortRuns(Plan &plan) { plan.interval = plan.inner = 4; }
+void shortRuns(Plan &plan) { plan.interval = 4; }
 
 void tiles(Plan &plan) {
   shortRuns(plan);
@@ -83,6 +86,56 @@ TEST_P(WalkTest, NoToken) { check({2, 0, 2, 1, {}}, tiles); }
 TEST_P(WalkTest, Packed) { check({1, 19, 2, 1, {0, 9, 9, 12, 13, 19}}, tiles); }
 
 TEST_P(WalkTest, Grouped) { check({2, 6, 4, 2, {}}, tiles); }
+
+/// The change of variables first: boundary conversions beside the scan.
+TEST_P(WalkTest, Linearised) {
+  linearise = true;
+  check({2, 9, 2, 1, {}}, tiles);
+}
+
+/// One output, one gradient, no final state.
+TEST_P(WalkTest, AsAskedFor) {
+  const Recurrence &recurrence = GetParam();
+  std::mt19937 random(5);
+  Call call = randomCall(recurrence, {1, 7, 2, 1, {}}, random);
+  Values cotangents = randomCotangents(recurrence, call, random);
+  const std::string output = recurrence.outputs.front().name;
+  std::erase_if(cotangents.outputs,
+                [&](auto &entry) { return entry.first != output; });
+  cotangents.finalStates.clear();
+  Arrays expected = differentiate(recurrence, call, cotangents).inputs;
+  for (const Input &input : recurrence.inputs) {
+    ChunkRun run(recurrence, call, tiles);
+    run.outputs = {output};
+    run.finalStates = {};
+    run.gradients = {input.name};
+    Arrays found = run.backward(cotangents).inputs;
+    ASSERT_EQ(run.error, "");
+    EXPECT_EQ(found.size(), 1u);
+    std::string where;
+    Arrays only{{input.name, expected.at(input.name)}};
+    EXPECT_LE(distance(found, only, where), tolerance) << where << run.text;
+  }
+}
+
+/// Tasks in another order give the same bits.
+TEST_P(WalkTest, AnyOrderOfTasks) {
+  const Recurrence &recurrence = GetParam();
+  std::mt19937 random(5);
+  Call call = randomCall(recurrence, {2, 6, 4, 2, {}}, random);
+  Values cotangents = randomCotangents(recurrence, call, random);
+  std::vector<Gradients> runs;
+  for (unsigned seed : {1u, 2u}) {
+    ChunkRun run(recurrence, call, tiles);
+    run.seed = seed;
+    runs.push_back(run.backward(cotangents));
+    ASSERT_EQ(run.error, "");
+  }
+  std::string where;
+  EXPECT_EQ(distance(runs[0].inputs, runs[1].inputs, where), 0) << where;
+  EXPECT_EQ(distance(runs[0].initialStates, runs[1].initialStates, where), 0)
+      << where;
+}
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, WalkTest, testing::ValuesIn(catalogue()),
                          [](const auto &info) { return info.param.name; });

@@ -14,7 +14,7 @@
 // CHECK-LABEL: @read(
 // CHECK-SAME: chunk.plan = "form walk, lanes V in tiles of 64, states saved every 64 tokens (65536 bytes per head)"
 // BACKWARD-LABEL: @read(
-// BACKWARD-SAME: chunk.plan = "form walk, lanes V, whole, states saved every 64 tokens (10240 bytes per head), recomputed 64 at a time (655360 bytes of scratch)"
+// BACKWARD-SAME: chunk.plan = "form walk, lanes V, whole, states saved every 64 tokens (10240 bytes per head) and recomputed between (655360 bytes of scratch)"
 // LARGE-LABEL: @read(
 // LARGE-SAME: chunk.plan = "form walk, lanes V in tiles of 16, states saved every 16 tokens (4000000 bytes per head)"
 func.func @read(%q: !rec.seq<K>, %k: !rec.seq<K>, %v: !rec.seq<V>) -> !rec.seq<V> {
