@@ -53,6 +53,8 @@ int visitFile(dl_phdr_info *file, std::size_t, void *result) {
     const ElfW(Phdr) &segment = file->dlpi_phdr[i];
     if (segment.p_type == PT_NOTE) {
       auto &id = *static_cast<std::string *>(result);
+      // The loader gives addresses as numbers.
+      // NOLINTNEXTLINE(performance-no-int-to-ptr)
       id += idAmong(
           reinterpret_cast<const char *>(file->dlpi_addr + segment.p_vaddr),
           segment.p_memsz);

@@ -95,7 +95,8 @@ struct NestLaunch {
       return outOfMemory(bytes);
     }
     char *memory = scratch.data();
-    void *parameters[] = {buffers, &shape, &tasks, &memory};
+    void *parameters[] = {buffers, &shape, &tasks,
+                          static_cast<void *>(&memory)};
     int error =
         driver.launchKernel(function.handle, static_cast<unsigned>(blocks()), 1,
                             1, static_cast<unsigned>(warpSize * nest.warps), 1,

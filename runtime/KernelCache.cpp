@@ -195,7 +195,8 @@ std::string cacheKey(const std::string &canonicalText, const Spec &spec) {
 Status findKernel(const std::string &text, const std::string &specText,
                   const recurra_kernel *&kernel) {
   std::string texts = specText + '\0' + text;
-  if ((kernel = findByTexts(texts))) {
+  kernel = findByTexts(texts);
+  if (kernel) {
     ++counters().memoryHits;
     return {RECURRA_SUCCESS, remarksOf(kernel->artifact)};
   }

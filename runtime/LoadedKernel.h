@@ -9,7 +9,7 @@
 
 namespace recurra {
 class CudaModule;
-}
+} // namespace recurra
 
 /// Never destroyed: callers hold the address, and code may be running.
 struct recurra_kernel {

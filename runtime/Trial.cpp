@@ -77,7 +77,9 @@ void launchDirection(const Trial &trial, Direction direction, Tensors &tensors,
                             resolve(argument["shape"], trial.call,
                                     description["checkpoint_interval"]),
                             trial.gap);
-    auto entry = tensors.try_emplace(kind + ' ' + name, std::move(fresh));
+    std::string key = kind;
+    key.append(" ").append(name);
+    auto entry = tensors.try_emplace(key, std::move(fresh));
     views.push_back(entry.first->second.view());
   }
   const Call &call = trial.call;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Cases.h"
 #include "runtime/Kernel.h"
+#include "tests/runtime/ChildProcess.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -26,21 +27,17 @@ std::string hostIsa() {
 }
 
 /// What a tool of LLVM prints about an object.
-std::string print(const std::string &object, const std::string &tool) {
+std::string print(const std::string &object, const std::string &tool,
+                  const std::string &option) {
   std::string path =
       (std::filesystem::temp_directory_path() / "recurra-XXXXXX").string();
   ::close(::mkstemp(path.data()));
   std::ofstream(path, std::ios::binary) << object;
-  FILE *pipe = ::popen((LLVM_TOOLS "/" + tool + ' ' + path).c_str(), "r");
-  std::string text;
-  char buffer[4096];
-  for (std::size_t count;
-       (count = std::fread(buffer, 1, sizeof(buffer), pipe));) {
-    text.append(buffer, count);
-  }
-  EXPECT_EQ(::pclose(pipe), 0);
+  ChildProcess program{{LLVM_TOOLS "/" + tool, option, path}};
+  program.run();
+  EXPECT_EQ(program.status, 0);
   std::filesystem::remove(path);
-  return text;
+  return program.output;
 }
 
 class CodeTest : public Entry {
@@ -62,13 +59,13 @@ protected:
 TEST_P(CodeTest, AsWideAsTheHost) {
   const char *wide = hostIsa() == "avx512" ? "%zmm" : "%ymm";
   for (const std::string &object : objectsThatRan("native")) {
-    EXPECT_THAT(print(object, "llvm-objdump -d"), HasSubstr(wide));
+    EXPECT_THAT(print(object, "llvm-objdump", "-d"), HasSubstr(wide));
   }
 }
 
 TEST_P(CodeTest, NarrowerIfAsked) {
   for (const std::string &object : objectsThatRan("avx2")) {
-    std::string code = print(object, "llvm-objdump -d");
+    std::string code = print(object, "llvm-objdump", "-d");
     EXPECT_THAT(code, HasSubstr("%ymm"));
     EXPECT_THAT(code, Not(HasSubstr("%zmm")));
   }
@@ -76,7 +73,7 @@ TEST_P(CodeTest, NarrowerIfAsked) {
 
 TEST_P(CodeTest, CallsNothingButMemoryFunctions) {
   for (const std::string &object : objectsThatRan("native")) {
-    std::istringstream symbols(print(object, "llvm-nm -u"));
+    std::istringstream symbols(print(object, "llvm-nm", "-u"));
     for (std::string kind, name; symbols >> kind >> name;) {
       EXPECT_THAT(name, testing::AnyOf("memcpy", "memset", "memmove"));
     }

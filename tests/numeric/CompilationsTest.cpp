@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Cases.h"
 #include "runtime/recurra.h"
+#include "tests/runtime/ChildProcess.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -50,13 +51,14 @@ TEST_P(CompilationsTest, C18LengthsBatchesAndDocumentsNeverRecompile) {
 /// The milliseconds and the bits of a call in a process of its own.
 std::pair<double, std::string> callAfresh(const std::string &entry,
                                           const std::string &folder) {
-  std::string command =
-      "RECURRA_CACHE_DIR=" + folder + ' ' + FIRST_CALL + ' ' + entry;
-  FILE *pipe = ::popen(command.c_str(), "r");
+  ChildProcess program{{FIRST_CALL, entry}, {"RECURRA_CACHE_DIR=" + folder}};
+  program.run();
+  EXPECT_EQ(program.status, 0);
+  std::istringstream words(program.output);
   double milliseconds = 0;
-  char bits[64] = "";
-  EXPECT_EQ(std::fscanf(pipe, "%lf %63s", &milliseconds, bits), 2);
-  EXPECT_EQ(::pclose(pipe), 0);
+  std::string bits;
+  words >> milliseconds >> bits;
+  EXPECT_FALSE(words.fail()) << program.output;
   return {milliseconds, bits};
 }
 

@@ -5,7 +5,6 @@
 
 #include <limits>
 #include <numeric>
-#include <random>
 
 namespace recurra {
 namespace {
@@ -59,10 +58,10 @@ TEST_P(GatesTest, C4HardResets) {
         Trial trial = makeTrial(
             recurrence(), {.batch = 1, .tokens = 70, .keys = 16, .values = 24},
             dtype);
-        std::mt19937 engine(7);
-        std::bernoulli_distribution resets(probability);
+        std::uint32_t state = 7; // of a generator modulo 2^32
         for (double &value : gate(trial).values) {
-          value = resets(engine) ? reset : value;
+          state = state * 1664525 + 1013904223;
+          value = state * 0x1p-32 < probability ? reset : value;
         }
         expectOracle(trial);
       }

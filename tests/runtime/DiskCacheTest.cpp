@@ -1,6 +1,7 @@
 // The cache on disk, by processes that use it: found again, shared, bounded,
 // never trusted when damaged.
 // SPDX-License-Identifier: Apache-2.0
+#include "ChildProcess.h"
 #include "ScratchFolder.h"
 
 #include <cstdio>
@@ -24,15 +25,16 @@ std::ostream &operator<<(std::ostream &out, const Outcome &o) {
 }
 
 /// Runs CacheUser on these kernels with the folder as its cache.
-Outcome use(const ScratchFolder &folder, const std::string &kernels,
-            const std::string &environment = "") {
-  std::string command = "RECURRA_CACHE_DIR=" + folder.path + ' ' + environment +
-                        ' ' + CACHE_USER + ' ' + kernels;
-  FILE *pipe = ::popen(command.c_str(), "r");
+Outcome use(const std::string &folder, const std::vector<std::string> &kernels,
+            const std::vector<std::string> &environment = {}) {
+  ChildProcess program{{CACHE_USER}, environment};
+  program.command.insert(program.command.end(), kernels.begin(), kernels.end());
+  program.environment.push_back("RECURRA_CACHE_DIR=" + folder);
+  program.run();
+  std::istringstream numbers(program.output);
   Outcome outcome;
-  int read = std::fscanf(pipe, "%d %d %d", &outcome.compilations, &outcome.hits,
-                         &outcome.rejects);
-  outcome.right = ::pclose(pipe) == 0 && read == 3;
+  numbers >> outcome.compilations >> outcome.hits >> outcome.rejects;
+  outcome.right = program.status == 0 && !numbers.fail();
   return outcome;
 }
 
@@ -50,22 +52,22 @@ void overwrite(const std::filesystem::path &file, const std::string &bytes) {
 
 TEST(DiskCache, AnotherProcessFindsTheKernel) {
   ScratchFolder folder;
-  EXPECT_EQ(use(folder, "total"), compiled);
-  EXPECT_EQ(use(folder, "total"), found);
-  EXPECT_EQ(use(folder, "other"), compiled);
+  EXPECT_EQ(use(folder.path, {"total"}), compiled);
+  EXPECT_EQ(use(folder.path, {"total"}), found);
+  EXPECT_EQ(use(folder.path, {"other"}), compiled);
   EXPECT_EQ(folder.files().size(), 2u);
 }
 
 TEST(DiskCache, AnotherCompilerVersionIsAnotherKernel) {
   ScratchFolder folder;
-  EXPECT_EQ(use(folder, "total"), compiled);
-  EXPECT_EQ(use(folder, "total", "DOUBLE_VERSION=2"), compiled);
-  EXPECT_EQ(use(folder, "total", "DOUBLE_VERSION=2"), found);
+  EXPECT_EQ(use(folder.path, {"total"}), compiled);
+  EXPECT_EQ(use(folder.path, {"total"}, {"DOUBLE_VERSION=2"}), compiled);
+  EXPECT_EQ(use(folder.path, {"total"}, {"DOUBLE_VERSION=2"}), found);
 }
 
 TEST(DiskCache, AFlippedByteIsRebuilt) {
   ScratchFolder folder;
-  ASSERT_EQ(use(folder, "total"), compiled);
+  ASSERT_EQ(use(folder.path, {"total"}), compiled);
   const std::filesystem::path file = folder.files().at(0);
   const std::string good = contents(file);
   // Magic, key, header of the artifact, and code from end to end.
@@ -73,35 +75,35 @@ TEST(DiskCache, AFlippedByteIsRebuilt) {
     std::string damaged = good;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
     overwrite(file, damaged);
-    ASSERT_EQ(use(folder, "total"), rebuilt) << "byte " << i;
+    ASSERT_EQ(use(folder.path, {"total"}), rebuilt) << "byte " << i;
     ASSERT_EQ(contents(file), good); // written anew
   }
-  EXPECT_EQ(use(folder, "total"), found);
+  EXPECT_EQ(use(folder.path, {"total"}), found);
 }
 
 TEST(DiskCache, ATruncatedFileIsRebuilt) {
   ScratchFolder folder;
-  ASSERT_EQ(use(folder, "total"), compiled);
+  ASSERT_EQ(use(folder.path, {"total"}), compiled);
   const std::filesystem::path file = folder.files().at(0);
   const std::string good = contents(file);
   for (std::size_t size :
        {std::size_t{0}, std::size_t{9}, good.size() / 2, good.size() - 1}) {
     overwrite(file, good.substr(0, size));
-    ASSERT_EQ(use(folder, "total"), rebuilt) << size;
+    ASSERT_EQ(use(folder.path, {"total"}), rebuilt) << size;
   }
 }
 
 TEST(DiskCache, AnEntryOfAnotherKeyIsRebuilt) {
   ScratchFolder folder;
-  ASSERT_EQ(use(folder, "total"), compiled);
+  ASSERT_EQ(use(folder.path, {"total"}), compiled);
   const std::filesystem::path file = folder.files().at(0);
-  ASSERT_EQ(use(folder, "other"), compiled);
+  ASSERT_EQ(use(folder.path, {"other"}), compiled);
   for (const auto &other : folder.files()) {
     if (other != file) {
       overwrite(file, contents(other)); // as a collision of hashes would
     }
   }
-  EXPECT_EQ(use(folder, "total"), rebuilt);
+  EXPECT_EQ(use(folder.path, {"total"}), rebuilt);
 }
 
 TEST(DiskCache, EightProcessesAtOnce) {
@@ -109,7 +111,8 @@ TEST(DiskCache, EightProcessesAtOnce) {
   std::vector<Outcome> outcomes(8);
   std::vector<std::thread> threads;
   for (Outcome &outcome : outcomes) {
-    threads.emplace_back([&] { outcome = use(folder, "a b c d"); });
+    threads.emplace_back(
+        [&] { outcome = use(folder.path, {"a", "b", "c", "d"}); });
   }
   for (std::thread &thread : threads) {
     thread.join();
@@ -120,22 +123,22 @@ TEST(DiskCache, EightProcessesAtOnce) {
     EXPECT_EQ(outcome.rejects, 0) << outcome;
   }
   EXPECT_EQ(folder.files().size(), 4u); // and no temporary file
-  EXPECT_EQ(use(folder, "a b c d"), (Outcome{0, 4, 0, true}));
+  EXPECT_EQ(use(folder.path, {"a", "b", "c", "d"}), (Outcome{0, 4, 0, true}));
 }
 
 TEST(DiskCache, StaysWithinItsLimitAndKeepsTheLastUsed) {
   ScratchFolder folder;
-  ASSERT_EQ(use(folder, "a"), compiled);
+  ASSERT_EQ(use(folder.path, {"a"}), compiled);
   std::string limit =
       "RECURRA_CACHE_LIMIT=" +
       std::to_string(contents(folder.files().at(0)).size() * 3 + 100);
-  ASSERT_EQ(use(folder, "b", limit), compiled);
-  ASSERT_EQ(use(folder, "c", limit), compiled);
-  ASSERT_EQ(use(folder, "a", limit), found); // now b is the oldest
-  ASSERT_EQ(use(folder, "d", limit), compiled);
+  ASSERT_EQ(use(folder.path, {"b"}, {limit}), compiled);
+  ASSERT_EQ(use(folder.path, {"c"}, {limit}), compiled);
+  ASSERT_EQ(use(folder.path, {"a"}, {limit}), found); // now b is the oldest
+  ASSERT_EQ(use(folder.path, {"d"}, {limit}), compiled);
   EXPECT_EQ(folder.files().size(), 3u);
-  EXPECT_EQ(use(folder, "a", limit), found);
-  EXPECT_EQ(use(folder, "b", limit), compiled);
+  EXPECT_EQ(use(folder.path, {"a"}, {limit}), found);
+  EXPECT_EQ(use(folder.path, {"b"}, {limit}), compiled);
 }
 
 TEST(DiskCache, AbandonedTemporaryFilesGo) {
@@ -145,15 +148,13 @@ TEST(DiskCache, AbandonedTemporaryFilesGo) {
   std::filesystem::last_write_time(
       old,
       std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
-  ASSERT_EQ(use(folder, "total"), compiled);
+  ASSERT_EQ(use(folder.path, {"total"}), compiled);
   EXPECT_FALSE(std::filesystem::exists(old));
 }
 
 TEST(DiskCache, WorksWithoutAFolder) {
-  ScratchFolder folder;
-  std::string user = std::string(CACHE_USER) + " total > /dev/null";
-  EXPECT_EQ(std::system(("RECURRA_CACHE_DIR= " + user).c_str()), 0);
-  EXPECT_EQ(std::system(("RECURRA_CACHE_DIR=/proc/none " + user).c_str()), 0);
+  EXPECT_EQ(use("", {"total"}), compiled);
+  EXPECT_EQ(use("/proc/none", {"total"}), compiled);
 }
 
 } // namespace
