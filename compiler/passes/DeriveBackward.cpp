@@ -18,34 +18,94 @@ using namespace recurra::rec;
 
 namespace {
 
-/// The function's only scan, reading every sequence whose gradient is wanted
-/// (so that one without influence gets zeros); null after an error.
-ScanOp prepareScan(func::FuncOp function) {
+/// The function's only scan; an empty one if it has none, null if several.
+ScanOp findScan(func::FuncOp function) {
   auto scans = llvm::to_vector(function.front().getOps<ScanOp>());
-  if (scans.size() != 1) {
+  if (scans.size() > 1) {
     function.emitError() << "derive-backward wants one scan, this function has "
                          << scans.size();
     return nullptr;
   }
-  ScanOp scan = scans[0];
-  llvm::DenseSet<Value> read;
-  for (Value sequence : scan.getSequences()) {
-    if (!read.insert(sequence).second) {
-      scan.emitError("derive-backward wants each sequence read once; "
-                     "canonicalize first");
-      return nullptr;
+  if (!scans.empty()) {
+    return scans[0];
+  }
+  OpBuilder builder(function.front().getTerminator());
+  auto scan = ScanOp::create(builder, function.getLoc(), false, ValueRange(),
+                             ValueRange(), TypeRange());
+  builder.setInsertionPointToStart(scan.getStep());
+  YieldOp::create(builder, function.getLoc());
+  return scan;
+}
+
+/// This token's entry of a sequence, which the scan reads from now on.
+Value readSequence(ScanOp scan, Value sequence) {
+  for (auto [known, token] : llvm::zip(scan.getSequences(), scan.getTokens())) {
+    if (known == sequence) {
+      return token;
     }
+  }
+  auto type = ValType::get(sequence.getContext(), axesOf(sequence));
+  Value token = scan.getStep()->insertArgument(scan.getSequences().size(), type,
+                                               sequence.getLoc());
+  scan.getSequencesMutable().append(sequence);
+  return token;
+}
+
+/// The scan with one emitted sequence for each that the function returns: not
+/// the same one twice, nor an argument as it is.
+ScanOp emitReturned(func::FuncOp function, ScanOp scan) {
+  Operation *ret = function.front().getTerminator();
+  SmallVector<OpOperand *> returned;
+  SmallVector<Value> emitted;
+  for (OpOperand &operand : ret->getOpOperands()) {
+    if (isa<SeqType>(operand.get().getType())) {
+      returned.push_back(&operand);
+      auto result = dyn_cast<OpResult>(operand.get());
+      emitted.push_back(
+          result ? scan.getYield().getEmitted()[result.getResultNumber()]
+                 : readSequence(scan, operand.get()));
+    }
+  }
+  OpBuilder builder(scan);
+  auto whole = ScanOp::create(builder, scan.getLoc(), scan.getReverse(),
+                              scan.getSequences(), scan.getInits(),
+                              ValueRange(emitted).getTypes());
+  whole->setDiscardableAttrs(scan->getDiscardableAttrDictionary());
+  whole.getBody().takeBody(scan.getBody());
+  whole.getYield().getEmittedMutable().assign(emitted);
+  for (auto [operand, result] : llvm::zip(returned, whole.getEmitted())) {
+    operand->set(result);
+  }
+  for (auto [last, result] :
+       llvm::zip(scan->getResults().take_back(whole.getInits().size()),
+                 whole.getLast())) {
+    last.replaceAllUsesWith(result);
+  }
+  scan.erase();
+  return whole;
+}
+
+/// The scan, made ready: it reads every sequence whose gradient is wanted (one
+/// without influence gets zeros), each once. Null after an error.
+ScanOp prepareScan(func::FuncOp function) {
+  ScanOp scan = findScan(function);
+  if (!scan) {
+    return nullptr;
+  }
+  llvm::DenseSet<Value> read(scan.getSequences().begin(),
+                             scan.getSequences().end());
+  if (read.size() != scan.getSequences().size()) {
+    scan.emitError("derive-backward wants each sequence read once; "
+                   "canonicalize first");
+    return nullptr;
   }
   for (BlockArgument argument : function.getArguments()) {
-    if (isa<SeqType>(argument.getType()) && !read.contains(argument) &&
+    if (isa<SeqType>(argument.getType()) &&
         function.getArgAttr(argument.getArgNumber(), gradientAttr)) {
-      auto type = ValType::get(function.getContext(), axesOf(argument));
-      scan.getStep()->insertArgument(scan.getSequences().size(), type,
-                                     argument.getLoc());
-      scan.getSequencesMutable().append(argument);
+      readSequence(scan, argument);
     }
   }
-  return scan;
+  return emitReturned(function, scan);
 }
 
 /// One argument per result of the forward function: its cotangent.

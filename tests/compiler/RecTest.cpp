@@ -38,6 +38,23 @@ static recurra::Recurrence everyOperator() {
   });
 }
 
+/// What canonicalization empties: states that never change, outputs that are an
+/// input or one another, inputs without influence.
+static recurra::Recurrence degenerate() {
+  using namespace recurra::dsl;
+  return define("degenerate", [](Builder &r) {
+    Axis A = r.axis("D");
+    Expr x = r.token("x", {A}), u = r.token("u", {A}), w = r.head("w", {A});
+    recurra::dsl::State s = r.state("s", {A}, initial(w));
+    recurra::dsl::State n = r.state("n", {});
+    s = s * 1;
+    n = n + 0 * sum(u, A);
+    r.output("same", x);
+    r.output("total", x + s);
+    r.output("again", s + x + 0 * n);
+  });
+}
+
 using namespace mlir;
 using namespace recurra;
 
@@ -249,6 +266,7 @@ std::string nameOf(const testing::TestParamInfo<Recurrence> &info) {
 std::vector<Recurrence> allEntries() {
   std::vector<Recurrence> entries = catalogue();
   entries.push_back(everyOperator());
+  entries.push_back(degenerate());
   return entries;
 }
 

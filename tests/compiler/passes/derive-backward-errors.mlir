@@ -1,8 +1,14 @@
 // RUN: recurra-opt %s --derive-backward -split-input-file -verify-diagnostics
 
-// expected-error @+1 {{derive-backward wants one scan, this function has 0}}
-func.func @noScan(%x: !rec.val {rec.gradient}) -> !rec.val {
-  return %x : !rec.val
+// expected-error @+1 {{derive-backward wants one scan, this function has 2}}
+func.func @twoScans(%x: !rec.seq {rec.gradient}) -> !rec.seq {
+  %y = rec.scan forward over(%a = %x : !rec.val) -> (!rec.val) {
+    rec.yield emit(%a : !rec.val)
+  }
+  %z = rec.scan reverse over(%a = %y : !rec.val) -> (!rec.val) {
+    rec.yield emit(%a : !rec.val)
+  }
+  return %z : !rec.seq
 }
 
 // -----
