@@ -92,7 +92,8 @@ def google_tests():
     listing = subprocess.run(
         ["ctest", "--show-only=json-v1"], cwd=BUILD, check=True, capture_output=True, text=True
     ).stdout
-    return sorted({Path(t["command"][0]) for t in json.loads(listing)["tests"] if "command" in t})
+    programs = {Path(t["command"][0]) for t in json.loads(listing)["tests"] if "command" in t}
+    return sorted(program for program in programs if program.is_relative_to(BUILD))
 
 
 def runners(reports):

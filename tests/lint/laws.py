@@ -47,11 +47,12 @@ def readme_length(tree):
 
 
 def _blank(text):
-    """C++ with comments and literals blanked out, line structure kept."""
+    """C++ with comments, literals and preprocessor lines blanked out, line
+    structure kept."""
     pattern = re.compile(
         r'R"(\w*)\(.*?\)\1"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"'
-        r"|'(?:\\.|[^'\\\n])+'",
-        re.S,
+        r"|'(?:\\.|[^'\\\n])+'|^[ \t]*#(?:\\\n|[^\n])*",
+        re.S | re.M,
     )
     return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
 

@@ -30,7 +30,7 @@ CASES = [
     (
         "function_length",
         {"dsl/A.cpp": "struct A {\n  int f() const override {\n" + LONG_BODY + "  }\n};\n"},
-        {"dsl/A.cpp": 'const char *s = "f() {\n"; // g() {\n' + LONG_BODY},
+        {"dsl/A.cpp": 'const char *s = "f() {\n"; // g() {\n#define F(x) x\nnamespace {\n' + LONG_BODY + "}\n"},
     ),
     (
         "function_length",
