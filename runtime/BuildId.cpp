@@ -52,12 +52,10 @@ int visitFile(dl_phdr_info *file, std::size_t, void *result) {
   for (int i = 0; ours && i < file->dlpi_phnum; ++i) {
     const ElfW(Phdr) &segment = file->dlpi_phdr[i];
     if (segment.p_type == PT_NOTE) {
-      auto &id = *static_cast<std::string *>(result);
-      // The loader gives addresses as numbers.
-      // NOLINTNEXTLINE(performance-no-int-to-ptr)
-      id += idAmong(
-          reinterpret_cast<const char *>(file->dlpi_addr + segment.p_vaddr),
-          segment.p_memsz);
+      std::uintptr_t address = file->dlpi_addr + segment.p_vaddr;
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): as the loader gives it
+      const auto *notes = reinterpret_cast<const char *>(address);
+      *static_cast<std::string *>(result) += idAmong(notes, segment.p_memsz);
     }
   }
   return ours ? 1 : 0;
