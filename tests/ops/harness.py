@@ -122,7 +122,7 @@ def leaves(tensors, asking=None):
 
 def cotangents(values, seed=7):
     draw = torch.Generator().manual_seed(seed)
-    return {n: torch.randn(x.shape, generator=draw, dtype=torch.float64).to(x.dtype)
+    return {n: torch.randn(x.shape, generator=draw, dtype=torch.float64).to(x)
             for n, x in values.items()}
 
 
