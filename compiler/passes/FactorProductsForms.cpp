@@ -171,9 +171,7 @@ static bool touches(const Form *form, ArrayRef<StringAttr> axes) {
   });
 }
 
-/// Eliminates one axis after another, each order tried: all factors that have
-/// the axis are multiplied and summed, together with every axis that only they
-/// have. Null if an axis belongs to no factor.
+/// Eliminates one axis after another, each order tried.
 const Form *ProductForms::sumOver(SmallVector<const Form *> factors,
                                   SmallVector<const Form *> divisors, Axes axes,
                                   double coefficient) {
@@ -183,34 +181,43 @@ const Form *ProductForms::sumOver(SmallVector<const Form *> factors,
   }
   const Form *best = nullptr;
   for (StringAttr axis : axes) {
-    SmallVector<const Form *> inFactors, outFactors, inDivisors, outDivisors;
-    for (const Form *factor : factors) {
-      (touches(factor, axis) ? inFactors : outFactors).push_back(factor);
-    }
-    for (const Form *divisor : divisors) {
-      (touches(divisor, axis) ? inDivisors : outDivisors).push_back(divisor);
-    }
-    if (inFactors.empty() && inDivisors.empty()) {
-      return nullptr;
-    }
-    Axes now, later;
-    for (StringAttr other : axes) {
-      auto outside = [&](const Form *form) { return touches(form, other); };
-      bool only = llvm::none_of(outFactors, outside) &&
-                  llvm::none_of(outDivisors, outside);
-      (only ? now : later).push_back(other);
-    }
-    const Form *inner = multiply(inFactors, inDivisors);
-    if (!without(now, inner->axes).empty()) {
-      return nullptr;
-    }
-    outFactors.push_back(reduce(inner, now));
-    const Form *form = sumOver(outFactors, outDivisors, later, coefficient);
+    const Form *form = eliminate(axis, factors, divisors, axes, coefficient);
     if (form && (!best || form->cost < best->cost)) {
       best = form;
     }
   }
   return best;
+}
+
+/// Sums over `axis` first: what has it is multiplied and summed, together with
+/// every axis that nothing else has; then the rest. Null if nothing has it.
+const Form *ProductForms::eliminate(StringAttr axis,
+                                    ArrayRef<const Form *> factors,
+                                    ArrayRef<const Form *> divisors,
+                                    const Axes &axes, double coefficient) {
+  SmallVector<const Form *> inFactors, outFactors, inDivisors, outDivisors;
+  for (const Form *factor : factors) {
+    (touches(factor, axis) ? inFactors : outFactors).push_back(factor);
+  }
+  for (const Form *divisor : divisors) {
+    (touches(divisor, axis) ? inDivisors : outDivisors).push_back(divisor);
+  }
+  if (inFactors.empty() && inDivisors.empty()) {
+    return nullptr;
+  }
+  Axes now, later;
+  for (StringAttr other : axes) {
+    auto has = [&](const Form *form) { return touches(form, other); };
+    bool only =
+        llvm::none_of(outFactors, has) && llvm::none_of(outDivisors, has);
+    (only ? now : later).push_back(other);
+  }
+  const Form *inner = multiply(inFactors, inDivisors);
+  if (!without(now, inner->axes).empty()) {
+    return nullptr;
+  }
+  outFactors.push_back(reduce(inner, now));
+  return sumOver(outFactors, outDivisors, later, coefficient);
 }
 
 const Form *ProductForms::contract(const Term &term, const Axes &axes) {

@@ -59,6 +59,10 @@ private:
   const Form *sumOver(llvm::SmallVector<const Form *> factors,
                       llvm::SmallVector<const Form *> divisors, rec::Axes axes,
                       double coefficient);
+  const Form *eliminate(mlir::StringAttr axis,
+                        llvm::ArrayRef<const Form *> factors,
+                        llvm::ArrayRef<const Form *> divisors,
+                        const rec::Axes &axes, double coefficient);
   const Form *multiply(llvm::SmallVector<const Form *> factors,
                        llvm::SmallVector<const Form *> divisors);
   const Form *contract(const Term &term, const rec::Axes &axes);

@@ -5,6 +5,7 @@
 #include "mlir/IR/PatternMatch.h"
 
 #include <cmath>
+#include <functional>
 
 using namespace mlir;
 using namespace recurra::rec;
@@ -38,48 +39,68 @@ static OpFoldResult same(Value candidate, Value result) {
 OpFoldResult ConstOp::fold(FoldAdaptor) { return getValueAttr(); }
 
 #define FOLD(OpName) OpFoldResult OpName::fold(FoldAdaptor adaptor)
-#define FOLD_BINARY(OpName, formula, rest)                                     \
-  FOLD(OpName) {                                                               \
-    auto x = number(adaptor.getLhs()), y = number(adaptor.getRhs());           \
-    if (x && y) {                                                              \
-      return attr(getContext(), formula);                                      \
-    }                                                                          \
-    rest return {};                                                            \
+
+/// The result of a formula on two numbers; null if one operand is no number.
+template <typename Formula>
+static OpFoldResult foldNumbers(Operation *op, Attribute lhs, Attribute rhs,
+                                Formula formula) {
+  auto x = number(lhs), y = number(rhs);
+  return x && y ? OpFoldResult(attr(op->getContext(), formula(*x, *y)))
+                : OpFoldResult();
+}
+
+FOLD(AddOp) {
+  if (auto sum = foldNumbers(*this, adaptor.getLhs(), adaptor.getRhs(),
+                             std::plus<double>())) {
+    return sum;
   }
-FOLD_BINARY(AddOp, *x + *y, {
-  if (y == 0.0) {
+  if (number(adaptor.getRhs()) == 0.0) {
     return same(getLhs(), getResult());
   }
-  if (x == 0.0) {
-    return same(getRhs(), getResult());
+  return number(adaptor.getLhs()) == 0.0 ? same(getRhs(), getResult())
+                                         : OpFoldResult();
+}
+
+FOLD(SubOp) {
+  if (auto difference = foldNumbers(*this, adaptor.getLhs(), adaptor.getRhs(),
+                                    std::minus<double>())) {
+    return difference;
   }
-})
-FOLD_BINARY(SubOp, *x - *y, {
-  if (y == 0.0) {
-    return same(getLhs(), getResult());
+  return number(adaptor.getRhs()) == 0.0 ? same(getLhs(), getResult())
+                                         : OpFoldResult();
+}
+
+FOLD(MulOp) {
+  if (auto product = foldNumbers(*this, adaptor.getLhs(), adaptor.getRhs(),
+                                 std::multiplies<double>())) {
+    return product;
   }
-})
-FOLD_BINARY(MulOp, *x **y, {
+  auto x = number(adaptor.getLhs()), y = number(adaptor.getRhs());
   if (x == 0.0 || y == 0.0) {
     return attr(getContext(), 0.0);
   }
   if (y == 1.0) {
     return same(getLhs(), getResult());
   }
-  if (x == 1.0) {
-    return same(getRhs(), getResult());
+  return x == 1.0 ? same(getRhs(), getResult()) : OpFoldResult();
+}
+
+FOLD(DivOp) {
+  if (auto quotient = foldNumbers(*this, adaptor.getLhs(), adaptor.getRhs(),
+                                  std::divides<double>())) {
+    return quotient;
   }
-})
-FOLD_BINARY(DivOp, *x / *y, {
-  if (x == 0.0) {
+  if (number(adaptor.getLhs()) == 0.0) {
     return attr(getContext(), 0.0);
   }
-  if (y == 1.0) {
-    return same(getLhs(), getResult());
-  }
-})
-FOLD_BINARY(MaxOp, std::max(*x, *y), {})
-#undef FOLD_BINARY
+  return number(adaptor.getRhs()) == 1.0 ? same(getLhs(), getResult())
+                                         : OpFoldResult();
+}
+
+FOLD(MaxOp) {
+  return foldNumbers(*this, adaptor.getLhs(), adaptor.getRhs(),
+                     [](double x, double y) { return std::max(x, y); });
+}
 
 #define FOLD_UNARY(OpName, formula)                                            \
   FOLD(OpName) {                                                               \
