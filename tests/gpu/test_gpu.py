@@ -45,7 +45,8 @@ def apart(entry, initial):
     return ("dprior",) if entry == "palimpsa_mu" and initial else ()
 
 
-@pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16, torch.float16))
+@pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16, torch.float16),
+                         ids=("float32", "bfloat16", "float16"))
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_equals_the_oracle(entry, dtype):
     check(make(entry, T=70, H=4, group=2, dtype=dtype, given=("prior",), **SIZES),
