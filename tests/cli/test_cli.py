@@ -217,7 +217,7 @@ def test_cache_counts_and_clears(recurra):
     (["--load", "/nowhere.txt", "list"], ["/nowhere.txt"]),
     (["inspect", "gla", "--stage", "rec", "--size", "Q=4"], ["no axis 'Q'", "K, V"]),
     (["inspect", "gla", "--stage", "rec", "--size", "K"], ["AXIS=SIZE"]),
-    (["inspect", "gla", "--stage", "ptx"], ["ptx"]),
+    (["inspect", "gla", "--stage", "spirv"], ["spirv"]),
     (["check", "gla", "--dtype", "int8"], ["int8", "bf16"]),
     (["dance"], ["dance"]),
     ([], ["subcommand"]),
