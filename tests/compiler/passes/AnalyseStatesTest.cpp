@@ -5,12 +5,11 @@
 #include "compiler/Pipeline.h"
 #include "compiler/passes/Passes.h"
 #include "compiler/passes/StateAnalysis.h"
-#include "ops/catalogue/Catalogue.h"
-
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "ops/catalogue/Catalogue.h"
 
 #include <fstream>
 #include <gtest/gtest.h>
@@ -64,8 +63,8 @@ TEST(AnalyseStates, CatalogueVerdicts) {
   }
   std::ifstream file(path);
   std::string expected((std::istreambuf_iterator<char>(file)), {});
-  EXPECT_EQ(actual, expected)
-      << "read the difference; if it is right, run with RECURRA_UPDATE_GOLDEN=1";
+  EXPECT_EQ(actual, expected) << "read the difference; if it is right, run "
+                                 "with RECURRA_UPDATE_GOLDEN=1";
 }
 
 } // namespace

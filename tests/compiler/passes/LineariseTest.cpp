@@ -6,12 +6,11 @@
 #include "compiler/passes/Passes.h"
 #include "compiler/rec/Rec.h"
 #include "dsl/dsl.h"
-#include "ops/catalogue/Catalogue.h"
-
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "ops/catalogue/Catalogue.h"
 
 #include <gtest/gtest.h>
 
@@ -55,8 +54,8 @@ std::string text(mlir::Value value, rec::ScanOp scan, const Names &names) {
   if (op->hasTrait<mlir::OpTrait::IsCommutative>()) {
     llvm::sort(operands);
   }
-  return op->getName().stripDialect().str() + "(" +
-         llvm::join(operands, ", ") + ")";
+  return op->getName().stripDialect().str() + "(" + llvm::join(operands, ", ") +
+         ")";
 }
 
 /// Imports, linearises and cleans up; names of states and inputs are replaced.
@@ -101,11 +100,11 @@ bool mentions(const std::vector<std::string> &remarks, const char *part) {
 /// How a variant of the published form writes its parts.
 struct Writing {
   const char *mu = "mu", *I = "I", *K = "K", *beta = "beta";
-  bool muFirst = false;       ///< the mean before the precision
-  bool expm1Form = false;     ///< -expm1(g) for 1 - exp(g)
-  bool squaredDecay = false;  ///< (1 - a^2) prior
-  bool staleDecay = false;    ///< mu decays by I before beta k^2 is added
-  bool betaIsSigned = false;  ///< beta without its fact
+  bool muFirst = false;      ///< the mean before the precision
+  bool expm1Form = false;    ///< -expm1(g) for 1 - exp(g)
+  bool squaredDecay = false; ///< (1 - a^2) prior
+  bool staleDecay = false;   ///< mu decays by I before beta k^2 is added
+  bool betaIsSigned = false; ///< beta without its fact
 };
 
 Recurrence published(const Writing &as) {
@@ -120,9 +119,7 @@ Recurrence published(const Writing &as) {
     dsl::State I = r.state(as.I, {K, V}, positive, initial(prior));
     dsl::State mu = r.state(as.mu, {K, V});
     Expr a = exp(g);
-    Expr left = as.expm1Form ? -expm1(g)
-                : as.squaredDecay ? 1 - a * a
-                                  : 1 - a;
+    Expr left = as.expm1Form ? -expm1(g) : as.squaredDecay ? 1 - a * a : 1 - a;
     Expr old = I, kept = a * I + left * prior;
     Expr now = kept + beta * square(k);
     Expr ratio = old / (as.staleDecay ? kept : now);
@@ -148,8 +145,7 @@ TEST(Linearise, PublishedFormEndsInTheLinearOne) {
 }
 
 TEST(Linearise, AnyWritingOfItDoes) {
-  auto expected =
-      linearised(*findRecurrence("palimpsa"), palimpsaNames).values;
+  auto expected = linearised(*findRecurrence("palimpsa"), palimpsaNames).values;
   EXPECT_EQ(linearised(published({}), publishedNames).values, expected);
   EXPECT_EQ(linearised(published({.muFirst = true}), publishedNames).values,
             expected);
@@ -165,7 +161,8 @@ TEST(Linearise, AnyWritingOfItDoes) {
 TEST(Linearise, KeepsThePriorWhereItsShiftIsNotExact) {
   ScanText text = linearised(published({.squaredDecay = true}),
                              {{"mu_scaled", "M"}, {"I", "I"}});
-  EXPECT_EQ(text.values["M"], "add(mul(M, exp(max(g, -10000.000000))), mul(k, v))")
+  EXPECT_EQ(text.values["M"],
+            "add(mul(M, exp(max(g, -10000.000000))), mul(k, v))")
       << "the mean is linear all the same";
 }
 
