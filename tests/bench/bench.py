@@ -109,14 +109,14 @@ def peak_memory(op, name):
     return json.loads(done.stdout.strip().split("\n")[-1])
 
 
-def bench_op(op, peak):
+def bench_op(op, peak, seconds):
     x = peers.inputs(op, **SIZES)
     do = torch.randn_like(x["v"])
     found = contenders(op, x, do)
     with torch.no_grad():
         check_equal(op, found)
-        forward = measure.medians({name: calls[0] for name, calls in found.items()})
-    both = measure.medians({name: calls[1] for name, calls in found.items()})
+        forward = measure.medians({name: calls[0] for name, calls in found.items()}, seconds)
+    both = measure.medians({name: calls[1] for name, calls in found.items()}, seconds)
     elements = SIZES["B"] * SIZES["T"] * SIZES["H"] * SIZES["K"] * SIZES["V"]
     flops = [elements * operations(op, "forward")]
     flops.append(flops[0] + elements * operations(op, "backward"))
@@ -159,6 +159,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ops", nargs="*", default=list(OPERATIONS), choices=list(OPERATIONS))
     parser.add_argument("--out", type=Path, default=OUT, help="folder for cpu.json and cpu.txt")
+    parser.add_argument("--seconds", type=float, default=20, help="of rounds for each op and direction")
     parser.add_argument("--memory", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     torch.set_num_threads(THREADS)
@@ -175,7 +176,7 @@ def main():
         "operations": OPERATIONS,
     }
     peak = peers.fma_peak(THREADS)
-    result["rows"] = [row for op in arguments.ops for row in bench_op(op, peak)]
+    result["rows"] = [row for op in arguments.ops for row in bench_op(op, peak, arguments.seconds)]
     result["fma_peak_gflops"] = peak / 1e9
     result["latency"] = latency.measure_all()
     arguments.out.mkdir(parents=True, exist_ok=True)
