@@ -11,10 +11,19 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <shared_mutex>
 #include <unordered_map>
+
+// Of the OpenMP library that torch brings and runs its own loops on.
+extern "C" {
+void GOMP_parallel(void (*body)(void *), void *data, unsigned threads,
+                   unsigned flags);
+int omp_get_num_threads(void);
+int omp_get_thread_num(void);
+}
 
 namespace recurra {
 namespace {
@@ -72,13 +81,40 @@ void releaseHost(void *, void *memory) {
   c10::GetCPUAllocator()->raw_deallocate(memory);
 }
 
-/// A grain of 1 gives each of torch's threads one contiguous range of tasks.
+/// One loop over tasks on torch's own OpenMP threads.
+struct Loop {
+  std::int64_t count;
+  void (*body)(void *, std::int64_t, std::int64_t);
+  void *argument;
+
+  /// This thread's contiguous share.
+  static void run(void *self) {
+    const Loop &loop = *static_cast<Loop *>(self);
+    std::int64_t threads = omp_get_num_threads(), mine = omp_get_thread_num();
+    std::int64_t begin = loop.count * mine / threads;
+    std::int64_t end = loop.count * (mine + 1) / threads;
+    if (begin < end) {
+      loop.body(loop.argument, begin, end);
+    }
+  }
+};
+
+/// at::parallel_for is a header that stays serial unless the compiler speaks
+/// torch's OpenMP, which clang does not; its run-time library is called
+/// instead.
 void parallelFor(void *, std::int64_t count,
                  void (*body)(void *, std::int64_t, std::int64_t),
                  void *argument) {
-  at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
-    body(argument, begin, end);
-  });
+  Loop loop{count, body, argument};
+  std::int64_t threads =
+      at::in_parallel_region()
+          ? 1
+          : std::min<std::int64_t>(count, at::get_num_threads());
+  if (threads <= 1) {
+    body(argument, 0, count);
+  } else {
+    GOMP_parallel(Loop::run, &loop, static_cast<unsigned>(threads), 0);
+  }
 }
 
 /// What a launch borrows from torch: on a GPU the caching allocator, whose
