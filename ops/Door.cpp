@@ -18,12 +18,10 @@
 #include <unordered_map>
 
 // Of the OpenMP library that torch brings and runs its own loops on.
-extern "C" {
-void GOMP_parallel(void (*body)(void *), void *data, unsigned threads,
-                   unsigned flags);
-int omp_get_num_threads(void);
-int omp_get_thread_num(void);
-}
+void runParallel(void (*body)(void *), void *data, unsigned threads,
+                 unsigned flags) __asm__("GOMP_parallel");
+int countThreads() __asm__("omp_get_num_threads");
+int numberOfThread() __asm__("omp_get_thread_num");
 
 namespace recurra {
 namespace {
@@ -90,7 +88,7 @@ struct Loop {
   /// This thread's contiguous share.
   static void run(void *self) {
     const Loop &loop = *static_cast<Loop *>(self);
-    std::int64_t threads = omp_get_num_threads(), mine = omp_get_thread_num();
+    std::int64_t threads = countThreads(), mine = numberOfThread();
     std::int64_t begin = loop.count * mine / threads;
     std::int64_t end = loop.count * (mine + 1) / threads;
     if (begin < end) {
@@ -113,7 +111,7 @@ void parallelFor(void *, std::int64_t count,
   if (threads <= 1) {
     body(argument, 0, count);
   } else {
-    GOMP_parallel(Loop::run, &loop, static_cast<unsigned>(threads), 0);
+    runParallel(Loop::run, &loop, static_cast<unsigned>(threads), 0);
   }
 }
 
