@@ -5,11 +5,10 @@
 
 #include "compiler/ImportExpressions.h"
 #include "compiler/rec/Rec.h"
+#include "dsl/LogGates.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-
-#include <set>
 
 using namespace mlir;
 using namespace recurra;
@@ -32,50 +31,6 @@ std::string recurra::axisInIr(const Recurrence &recurrence,
 namespace {
 
 using Op = recurra::Op;
-
-/// Below this a log gate is as good as -inf: exp of it is 0 in every dtype.
-constexpr double gateFloor = -1e4;
-
-/// Token inputs promised nonPositive whose values reach an exp or expm1.
-class LogGates {
-public:
-  explicit LogGates(const Recurrence &recurrence) {
-    for (const State &state : recurrence.states) {
-      visit(state.next, false);
-    }
-    for (const Output &output : recurrence.outputs) {
-      visit(output.value, false);
-    }
-    llvm::erase_if(names, [&](const std::string &name) {
-      const Input *input = recurrence.findInput(name);
-      return input->role != Role::Token ||
-             llvm::none_of(input->facts, [](const Fact &fact) {
-               return fact.kind == Fact::NonPositive;
-             });
-    });
-  }
-
-  bool contains(const std::string &name) const {
-    return llvm::is_contained(names, name);
-  }
-
-private:
-  void visit(const NodeRef &node, bool exponent) {
-    if (!seen.insert({node.get(), exponent}).second) {
-      return;
-    }
-    if (node->op == Op::Input && exponent) {
-      names.push_back(node->name);
-    }
-    exponent |= node->op == Op::Exp || node->op == Op::Expm1;
-    for (const NodeRef &operand : node->operands) {
-      visit(operand, exponent);
-    }
-  }
-
-  std::set<std::pair<const Node *, bool>> seen;
-  std::vector<std::string> names;
-};
 
 /// A thing at the function's boundary.
 struct Boundary {
@@ -317,7 +272,7 @@ void Importer::emitStep(ScanOp scan, const std::vector<const Input *> &tokens,
                         std::map<std::string, Value> inputs) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(scan.getStep());
-  LogGates gates(recurrence);
+  std::set<std::string> gates = logGates(recurrence);
   for (auto [input, argument] : llvm::zip(tokens, scan.getTokens())) {
     argument.setLoc(locate(context, input->location, input->name + "_t"));
     Value value = argument;
@@ -325,7 +280,7 @@ void Importer::emitStep(ScanOp scan, const std::vector<const Input *> &tokens,
       Location loc = locate(context, input->location, input->name + "_c");
       Value floor = ConstOp::create(builder, locate(context, input->location),
                                     ValType::get(context, {}),
-                                    builder.getF64FloatAttr(gateFloor));
+                                    builder.getF64FloatAttr(lowestLogGate));
       value = MaxOp::create(builder, loc, value, floor);
     }
     inputs[input->name] = value;

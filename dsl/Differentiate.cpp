@@ -121,10 +121,9 @@ void Reverse::collect(const std::vector<Feed> &feeds, std::int64_t row,
     const Flat<double> &adjoint = adjoints[feed.slot];
     std::int64_t batch = feed.slice.perToken ? row : 0;
     std::int64_t base = feed.slice.base(batch, token, head);
-    bool gate = isLogGate(*feed.input);
     for (std::size_t i = 0; i < adjoint.size(); ++i) {
       std::int64_t at = base + feed.slice.entries[i];
-      bool clamped = gate && inputs.at(name)[at] <= lowestLogGate;
+      bool clamped = feed.gate && inputs.at(name)[at] < lowestLogGate;
       gradient[at] += clamped ? 0 : adjoint[i];
     }
   }

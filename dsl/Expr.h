@@ -38,7 +38,7 @@
   X(Less, "<")                                                                 \
   X(LessEqual, "<=")
 // Kinks: min and max take the first operand on a tie, abs has slope 1 at 0, the
-// maximum over an axis its first largest entry. l2norm(x) is
+// largest entries over an axis share the slope equally. l2norm(x) is
 // x * rsqrt(sum(x^2) + 1e-12).
 #define RECURRA_AXIS_OPS(X) /* one operand, Node::axis */                      \
   X(Sum, "sum")                                                                \

@@ -319,9 +319,13 @@ void Program::sendBackOverAxis(const Step &step, const Array &x, const Array &y,
     return;
   }
   if (op == Op::MaxOver) {
-    std::vector<std::int64_t> largest = firstLargest(x, row, step.rows);
-    for (std::int64_t r = 0; r < step.rows; ++r) {
-      dx[largest[r]] += dy[r];
+    Array largest(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      largest[i] = x[i] == y[row[i]] ? 1 : 0;
+    }
+    Array count = rowSums(largest, row, step.rows);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      dx[i] += largest[i] == 0 ? 0 : dy[row[i]] / count[row[i]];
     }
     return;
   }

@@ -34,6 +34,7 @@ Slice sliceOf(const Item &item, const Call &call, bool perToken) {
 
 std::vector<Feed> feedsOf(const Recurrence &recurrence, const Call &call,
                           const Program &program) {
+  std::set<std::string> gates = logGates(recurrence);
   std::vector<Feed> feeds;
   for (const Input &input : recurrence.inputs) {
     int slot = program.leaf(Op::Input, input.name);
@@ -42,7 +43,8 @@ std::vector<Feed> feedsOf(const Recurrence &recurrence, const Call &call,
     }
     bool given = call.inputs.count(input.name) != 0;
     feeds.push_back({&input, slot, sliceOf(input, call), given,
-                     given ? 0 : evaluateDefault(input, call.extents)});
+                     given ? 0 : evaluateDefault(input, call.extents),
+                     gates.contains(input.name)});
   }
   return feeds;
 }
@@ -69,14 +71,6 @@ std::vector<NodeRef> initialRoots(const Recurrence &recurrence) {
 }
 
 } // namespace
-
-bool isLogGate(const Input &input) {
-  bool nonPositive = false;
-  for (const Fact &fact : input.facts) {
-    nonPositive = nonPositive || fact.kind == Fact::NonPositive;
-  }
-  return input.role == Role::Token && nonPositive;
-}
 
 template <typename Scalar>
 Walk<Scalar>::Walk(const Recurrence &recurrence, const Call &call)
@@ -117,10 +111,9 @@ void Walk<Scalar>::feed(const std::vector<Feed> &feeds, std::int64_t row,
     const Flat<Scalar> &array = inputs.at(feed.input->name);
     std::int64_t batch = feed.slice.perToken ? row : 0;
     std::int64_t base = feed.slice.base(batch, token, head);
-    bool gate = isLogGate(*feed.input);
     for (std::size_t i = 0; i < leaf.size(); ++i) {
       leaf[i] = array[base + feed.slice.entries[i]];
-      if (gate && elementwise::realPart(leaf[i]) <= lowestLogGate) {
+      if (feed.gate && elementwise::realPart(leaf[i]) < lowestLogGate) {
         leaf[i] = lowestLogGate;
       }
     }

@@ -4,17 +4,13 @@
 #pragma once
 
 #include "dsl/CallCheck.h"
+#include "dsl/LogGates.h"
 #include "dsl/Program.h"
 
 namespace recurra {
 
 template <typename Scalar>
 using Flat = std::vector<Scalar>;
-
-/// Log gates at or below it are clamped to it, with gradient 0, so that -inf
-/// forgets all and poisons nothing.
-inline constexpr double lowestLogGate = -1e4;
-bool isLogGate(const Input &input);
 
 /// The entries of an array that belong to one node of one token and head:
 /// `base(row, token, head)` plus `entries`, in the node's order.
@@ -40,6 +36,7 @@ struct Feed {
   Slice slice;
   bool given; ///< else `value` stands for it
   double value;
+  bool gate; ///< a log gate, clamped
 };
 
 /// Copies the entries of one slice out of or into an array.

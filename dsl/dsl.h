@@ -44,8 +44,8 @@
 // - The order of arguments is that of their declarations; orElse gives one a
 //   default. States start from zero, from initial(..), or from what the caller
 //   passes, and their final values can be had.
-// - log gates (token inputs that are nonPositive) below -1e4 count as -1e4, so
-//   that -inf means "forget all".
+// - log gates (token inputs that are nonPositive and reach an exp or expm1)
+//   below -1e4 count as -1e4, so that -inf means "forget all".
 //
 // A mistake throws UserError with the line of this file's user. What exists
 // after `define` is plain data (Recurrence.h): it can be printed and hashed
