@@ -40,7 +40,9 @@ extentsOf(const Recurrence &recurrence, const std::vector<std::string> &given,
   std::string known;
   for (const Axis &axis : recurrence.axes) {
     auto found = entries.find(axis.name);
-    extents[axis.name] = found == entries.end() ? otherwise : found->second;
+    extents[axis.name] = axis.size != 0           ? axis.size
+                         : found == entries.end() ? otherwise
+                                                  : found->second;
     known += (known.empty() ? "" : ", ") + axis.name;
   }
   for (const std::string &text : given) {

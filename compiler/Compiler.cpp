@@ -8,6 +8,7 @@
 #include "compiler/passes/Passes.h"
 #include "compiler/passes/RecToChunk.h"
 #include "compiler/target/Target.h"
+#include "dsl/CallCheck.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/raw_ostream.h"
@@ -196,6 +197,10 @@ bool Compilation::toChunk(Artifact &artifact) {
   TargetDescription description;
   std::string message;
   if (!target->describe(spec.arch, description, message)) {
+    return fail(message);
+  }
+  message = findSizeMistake(recurrence, spec.extents);
+  if (!message.empty()) {
     return fail(message);
   }
   if (!import(true) || !makeLinear() || !deriveBackward()) {

@@ -113,6 +113,14 @@ Axis Builder::axis(const Name &name) {
   return draft->recurrence.axes.back();
 }
 
+Axis Builder::axis(const Name &name, std::int64_t size) {
+  axis(name);
+  Axis &fixed = draft->recurrence.axes.back();
+  fixed.size = size;
+  checkAxisSize(fixed);
+  return fixed;
+}
+
 Expr Builder::input(Role role, const Name &name, const std::vector<Axis> &axes,
                     const std::vector<Option> &options) {
   checkName(draft->recurrence, name.text, name.location);

@@ -55,6 +55,8 @@ public:
   explicit Builder(const Name &name);
 
   Axis axis(const Name &name);
+  /// An axis whose size the definition fixes: one whose entries it names.
+  Axis axis(const Name &name, std::int64_t size);
   /// One value per token and head.
   template <typename... Options>
   Expr token(const Name &name, const std::vector<Axis> &axes,

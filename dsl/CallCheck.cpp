@@ -41,6 +41,39 @@ void checkArray(const std::string &what, const Array &array,
   }
 }
 
+using Extents = std::map<std::string, std::int64_t>;
+
+std::string findMistake(const Axis &axis, const Extents &extents) {
+  auto extent = extents.find(axis.name);
+  if (extent == extents.end() || extent->second < 1) {
+    return "axis '" + axis.name +
+           "' has no size; every axis of the recurrence has one of at least 1; "
+           "set extents[\"" +
+           axis.name + "\"]";
+  }
+  std::string fixed = std::to_string(axis.size);
+  return axis.size == 0 || axis.size == extent->second
+             ? ""
+             : "axis '" + axis.name + "' has size " +
+                   std::to_string(extent->second) +
+                   "; the definition fixes it at " + fixed +
+                   "; pass tensors with " + axis.name + " = " + fixed;
+}
+
+std::string findMistake(const Node &node, const Extents &extents) {
+  std::string message;
+  if (node.op == Op::Rename &&
+      extents.at(node.axis) != extents.at(node.target)) {
+    message = "rename of axis '" + node.axis + "' to '" + node.target +
+              "' of another size; the two must agree; call with equal sizes";
+  } else if (node.op == Op::At && node.index >= extents.at(node.axis)) {
+    message = "at(" + node.axis + ", " + std::to_string(node.index) +
+              ") of an axis of size " + std::to_string(extents.at(node.axis)) +
+              "; the entry must exist; call with a larger axis";
+  }
+  return message.empty() ? "" : UserError(node.location, message).what();
+}
+
 void checkSizes(const Recurrence &recurrence, const Call &call) {
   if (call.batch < 0 || call.tokens < 0 || call.heads < 1 || call.group < 1 ||
       call.heads % call.group != 0) {
@@ -51,14 +84,9 @@ void checkSizes(const Recurrence &recurrence, const Call &call) {
                     "; sizes are not negative and a group divides the heads; "
                     "correct them");
   }
-  for (const Axis &axis : recurrence.axes) {
-    auto extent = call.extents.find(axis.name);
-    if (extent == call.extents.end() || extent->second < 1) {
-      throw UserError("axis '" + axis.name +
-                      "' has no size; every axis of the recurrence has one of "
-                      "at least 1; set extents[\"" +
-                      axis.name + "\"]");
-    }
+  std::string mistake = findSizeMistake(recurrence, call.extents);
+  if (!mistake.empty()) {
+    throw UserError(mistake);
   }
 }
 
@@ -80,17 +108,44 @@ void checkOffsets(const Call &call) {
   }
 }
 
+[[noreturn]] void failUnknown(const std::string &kind,
+                              const std::string &name) {
+  throw UserError("the recurrence has no " + kind + " '" + name +
+                  "'; names are those of its declaration; correct it");
+}
+
 template <typename Find>
 void checkNames(const Arrays &arrays, const std::string &kind, Find find) {
   for (const auto &[name, array] : arrays) {
     if (!find(name)) {
-      throw UserError("the recurrence has no " + kind + " '" + name +
-                      "'; names are those of its declaration; correct it");
+      failUnknown(kind, name);
     }
   }
 }
 
 } // namespace
+
+std::string findSizeMistake(const Recurrence &recurrence,
+                            const Extents &extents) {
+  std::string mistake;
+  for (const Axis &axis : recurrence.axes) {
+    mistake = mistake.empty() ? findMistake(axis, extents) : mistake;
+  }
+  if (!mistake.empty()) {
+    return mistake;
+  }
+  std::vector<NodeRef> roots;
+  for (const State &state : recurrence.states) {
+    roots.insert(roots.end(), {state.initial, state.next});
+  }
+  for (const Output &output : recurrence.outputs) {
+    roots.push_back(output.value);
+  }
+  for (const NodeRef &node : operandsFirst(roots)) {
+    mistake = mistake.empty() ? findMistake(*node, extents) : mistake;
+  }
+  return mistake;
+}
 
 std::vector<Sequence> sequencesOf(const Call &call) {
   std::vector<Sequence> sequences;

@@ -18,6 +18,12 @@ std::vector<std::int64_t> shapeOf(const Input &input, const Call &call);
 std::vector<std::int64_t> shapeOf(const Output &output, const Call &call);
 std::vector<std::int64_t> shapeOf(const State &state, const Call &call);
 
+/// The first size that breaks a rule of the recurrence (each axis has one, a
+/// fixed one is kept, named entries exist, renamed axes agree), as a message;
+/// empty if none does.
+std::string findSizeMistake(const Recurrence &recurrence,
+                            const std::map<std::string, std::int64_t> &extents);
+
 /// Throws UserError where an array is missing, unknown or of the wrong shape.
 void checkCall(const Recurrence &recurrence, const Call &call);
 void checkValues(const Recurrence &recurrence, const Call &call,

@@ -6,6 +6,7 @@
 #include "dsl/Words.h"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 namespace recurra {
@@ -164,6 +165,15 @@ std::vector<Fact> Parser::facts() {
 void Parser::axis() {
   std::string name = newName();
   result.axes.push_back({name, line.location()});
+  if (line.isNumber()) {
+    double size = line.number();
+    if (size < 1 || size > 1e9 || size != std::floor(size)) {
+      line.fail("axis '" + name +
+                "' has a size that is no whole number from 1 to 1e9; it "
+                "counts entries; correct it, or leave it out");
+    }
+    result.axes.back().size = static_cast<std::int64_t>(size);
+  }
 }
 
 void Parser::input(Role role) {

@@ -139,23 +139,10 @@ Program::Step Program::makeStep(const NodeRef &node,
     step.rows = sizeOf(rest, extents);
     step.rowSize = extents.at(node->axis);
   } else if (node->op == Op::Rename) {
-    if (extents.at(node->axis) != extents.at(node->target)) {
-      throw UserError(node->location, "rename of axis '" + node->axis +
-                                          "' to '" + node->target +
-                                          "' of another size; the two must "
-                                          "agree; call with equal sizes");
-    }
     std::replace(operandAxes.begin(), operandAxes.end(), node->axis,
                  node->target);
     step.maps.push_back(mapIndices(node->axes, operandAxes, extents));
   } else if (node->op == Op::At) {
-    if (node->index >= extents.at(node->axis)) {
-      throw UserError(node->location,
-                      "at(" + node->axis + ", " + std::to_string(node->index) +
-                          ") of an axis of size " +
-                          std::to_string(extents.at(node->axis)) +
-                          "; the entry must exist; call with a larger axis");
-    }
     step.maps.push_back(
         mapIndices(node->axes, operandAxes, extents, node->axis, node->index));
   } else {

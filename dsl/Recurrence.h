@@ -6,6 +6,7 @@
 #include "dsl/DType.h"
 #include "dsl/Expr.h"
 
+#include <cstdint>
 #include <optional>
 
 namespace recurra {
@@ -28,6 +29,7 @@ struct Fact {
 struct Axis {
   std::string name;
   SourceLocation location;
+  std::int64_t size = 0; ///< what every call must have; 0: any
 };
 
 struct Input {

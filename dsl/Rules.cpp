@@ -94,6 +94,15 @@ void checkName(const Recurrence &recurrence, const std::string &name,
   }
 }
 
+void checkAxisSize(const Axis &axis) {
+  if (axis.size < 1) {
+    throw UserError(axis.location, "axis '" + axis.name + "' has the size " +
+                                       std::to_string(axis.size) +
+                                       "; a fixed size is at least 1; leave it "
+                                       "out to let each call choose");
+  }
+}
+
 void checkUpdateAxes(const State &state, const NodeRef &update,
                      const SourceLocation &location) {
   Names own = sorted(state.axes);

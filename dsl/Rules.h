@@ -11,6 +11,9 @@ namespace recurra {
 void checkName(const Recurrence &recurrence, const std::string &name,
                const SourceLocation &location);
 
+/// Throws if the axis has a fixed size below 1; call it for those alone.
+void checkAxisSize(const Axis &axis);
+
 /// Throws unless the update has exactly the axes of the state.
 void checkUpdateAxes(const State &state, const NodeRef &update,
                      const SourceLocation &location);

@@ -144,7 +144,9 @@ private:
   void declarations() {
     std::vector<const Axis *> axes = byName(recurrence.axes);
     for (const Axis *axis : axes) {
-      line("axis " + axis->name, axis->location);
+      std::string size =
+          axis->size == 0 ? "" : " " + std::to_string(axis->size);
+      line("axis " + axis->name + size, axis->location);
     }
     for (const Input *input : byName(recurrence.inputs)) {
       std::string declaration(roleWord(input->role));

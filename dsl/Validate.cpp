@@ -54,6 +54,7 @@ private:
   void checkGraph(const NodeRef &root);
   void checkAxisName(const std::string &axis, const std::string &what,
                      const SourceLocation &location);
+  void checkEntry(const Node &node);
   void checkFacts(const std::vector<Fact> &facts, const Names &axes,
                   const std::string &what, const SourceLocation &location);
   void checkNumber(const NodeRef &value, const std::string &what,
@@ -66,6 +67,9 @@ void Validator::declarations() {
   Recurrence seen;
   for (const Axis &axis : recurrence.axes) {
     checkName(seen, axis.name, axis.location);
+    if (axis.size != 0) {
+      checkAxisSize(axis);
+    }
     seen.axes.push_back(axis);
   }
   for (const Input &input : recurrence.inputs) {
@@ -93,6 +97,20 @@ void Validator::checkAxisName(const std::string &axis, const std::string &what,
                                 "'; axes are declared in the recurrence that "
                                 "uses them; add r.axis(\"" +
                                 axis + "\")");
+}
+
+/// Where the definition fixes the size, the entry is known to exist or not.
+void Validator::checkEntry(const Node &node) {
+  for (const Axis &axis : recurrence.axes) {
+    if (axis.name == node.axis && axis.size != 0 && node.index >= axis.size) {
+      throw UserError(node.location,
+                      "at(" + node.axis + ", " + std::to_string(node.index) +
+                          ") of an axis declared with " +
+                          std::to_string(axis.size) +
+                          " entries; entries count from 0; name a smaller one "
+                          "or declare a larger axis");
+    }
+  }
 }
 
 void Validator::checkFacts(const std::vector<Fact> &facts, const Names &axes,
@@ -268,6 +286,9 @@ void Validator::checkGraph(const NodeRef &root) {
     }
     if (!node->target.empty()) {
       checkAxisName(node->target, what, node->location);
+    }
+    if (node->op == Op::At) {
+      checkEntry(*node);
     }
   }
   if (root->op == Op::Less || root->op == Op::LessEqual) {

@@ -39,8 +39,9 @@
 //   can be seen. `S = expr` updates, also when expr is another state; to keep
 //   an old value, write `Expr old = S;`.
 // - previous(x) is the last token's x. r.repeat(n, ..) runs statements n times,
-//   x.at(J, 2) is one entry of a small axis, rename(x, D, E) lets a matrix over
-//   {D, E} act on a vector over {D}.
+//   x.at(J, 2) is one entry of an axis of few, whose number r.axis("J", 3)
+//   fixes for every call. rename(x, D, E) lets a matrix over {D, E} act on a
+//   vector over {D}.
 // - The order of arguments is that of their declarations; orElse gives one a
 //   default. States start from zero, from initial(..), or from what the caller
 //   passes, and their final values can be had.

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/Signature.h"
 
+#include "dsl/CallCheck.h"
+
 #include <c10/util/Exception.h>
 
 namespace recurra {
@@ -164,6 +166,16 @@ void bindStates(const Recurrence &recurrence, const CallTensors &tensors,
   }
 }
 
+/// The sizes that the definition fixes; before the tensors, which must agree.
+void bindAxes(const Recurrence &recurrence, Binder &binder) {
+  for (const Axis &axis : recurrence.axes) {
+    if (axis.size != 0) {
+      binder.bind("axis " + axis.name, axis.size,
+                  "the definition of " + recurrence.name);
+    }
+  }
+}
+
 /// With cu_seqlens the sequences are its rows, else the batch's.
 void bindSequences(const Recurrence &recurrence, const CallTensors &tensors,
                    Binder &binder) {
@@ -250,6 +262,7 @@ c10::SymInt OpSizes::evaluate(const std::string &symbol,
 
 OpSizes deduceSizes(const Recurrence &recurrence, const CallTensors &tensors) {
   Binder binder(recurrence.name);
+  bindAxes(recurrence, binder);
   bindInputs(recurrence, tensors, binder);
   bindSequences(recurrence, tensors, binder);
   bindStates(recurrence, tensors, binder);
@@ -269,6 +282,8 @@ OpSizes deduceSizes(const Recurrence &recurrence, const CallTensors &tensors) {
                       "; axes have a size of at least 1; give it one");
     sizes.extents[axis.name] = binding->size.guard_int(__FILE__, __LINE__);
   }
+  std::string mistake = findSizeMistake(recurrence, sizes.extents);
+  TORCH_CHECK_VALUE(mistake.empty(), recurrence.name, ": ", mistake);
   return sizes;
 }
 

@@ -5,11 +5,10 @@
 using namespace recurra::dsl;
 
 /// Gated DeltaProduct (arXiv 2502.10297), with two Householder-like steps: one
-/// decay, then for each step j an erase and a write with k_j, v_j, beta_j. The
-/// axis R has two entries.
+/// decay, then for each step j an erase and a write with k_j, v_j, beta_j.
 Recurrence recurrences::gatedDeltaProduct() {
   return define("gated_delta_product", [](Builder &r) {
-    Axis K = r.axis("K"), V = r.axis("V"), R = r.axis("R");
+    Axis K = r.axis("K"), V = r.axis("V"), R = r.axis("R", 2);
     Expr q = r.token("q", {K}, perGroup), k = r.token("k", {R, K}, perGroup);
     Expr v = r.token("v", {R, V}), g = r.token("g", {}, nonPositive);
     Expr beta = r.token("beta", {R}, nonNegative);

@@ -162,6 +162,17 @@ TEST(CompilerErrors, NameTheThingAndTheRemedy) {
   EXPECT_TRUE(contains(mistake(spec), "sparc")) << mistake(spec);
 }
 
+TEST(CompilerErrors, KeepTheSizesOfTheDefinition) {
+  Spec spec = smallSpec();
+  spec.extents["R"] = 3;
+  Artifact artifact;
+  Diagnostics diagnostics;
+  EXPECT_FALSE(
+      compile(entry("gated_delta_product"), spec, artifact, diagnostics));
+  EXPECT_TRUE(contains(diagnostics.error, "the definition fixes it at 2"))
+      << diagnostics.error;
+}
+
 TEST(CompilerErrors, ListTheStages) {
   std::string text;
   Diagnostics diagnostics;

@@ -1,5 +1,6 @@
 // The oracle against closed forms, and the rules of a call.
 // SPDX-License-Identifier: Apache-2.0
+#include "dsl/CallCheck.h"
 #include "dsl/dsl.h"
 #include "ops/catalogue/Catalogue.h"
 #include "tests/dsl/RandomCall.h"
@@ -328,6 +329,31 @@ TEST(Oracle, NamesWhatIsWrongWithACall) {
               HasSubstr("a group divides the heads"));
   EXPECT_THAT(errorOf([](Call &c) { c.initialStates["S"] = {{1}, {0}}; }),
               HasSubstr("initial state 'S'"));
+}
+
+std::string sizeMistake(const Recurrence &recurrence,
+                        std::map<std::string, std::int64_t> extents) {
+  return findSizeMistake(recurrence, extents);
+}
+
+TEST(Oracle, NamesSizesThatTheDefinitionForbids) {
+  using namespace recurra::dsl;
+  using testing::HasSubstr;
+  const Recurrence &product = *findRecurrence("gated_delta_product");
+  EXPECT_EQ(sizeMistake(product, {{"K", 3}, {"V", 4}, {"R", 2}}), "");
+  EXPECT_THAT(sizeMistake(product, {{"K", 3}, {"V", 4}, {"R", 3}}),
+              HasSubstr("axis 'R' has size 3; the definition fixes it at 2; "
+                        "pass tensors with R = 2"));
+  Recurrence open = define("open", [](Builder &r) {
+    Axis D = r.axis("D"), E = r.axis("E");
+    Expr x = r.token("x", {D}), y = r.token("y", {E});
+    r.output("o", rename(x, D, E) + y.at(E, 2));
+  });
+  EXPECT_EQ(sizeMistake(open, {{"D", 3}, {"E", 3}}), "");
+  EXPECT_THAT(sizeMistake(open, {{"D", 4}, {"E", 3}}),
+              HasSubstr("rename of axis 'D' to 'E' of another size"));
+  EXPECT_THAT(sizeMistake(open, {{"D", 2}, {"E", 2}}),
+              HasSubstr("at(E, 2) of an axis of size 2"));
 }
 
 } // namespace

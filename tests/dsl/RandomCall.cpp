@@ -48,7 +48,7 @@ std::map<std::string, std::int64_t> smallExtents(const Recurrence &recurrence) {
   std::map<std::string, std::int64_t> extents;
   std::int64_t next = 3;
   for (const Axis &axis : recurrence.axes) {
-    extents[axis.name] = axis.name == "R"   ? 2
+    extents[axis.name] = axis.size != 0     ? axis.size
                          : axis.name == "E" ? extents.at("D")
                                             : next++;
   }

@@ -16,7 +16,8 @@ struct Sizes {
       {}; ///< where not the small ones
 };
 
-/// Axis sizes that tell a transposed array: 3, 4, .., but R = 2, E as D.
+/// Axis sizes that tell a transposed array: 3, 4, .., but fixed ones, and E as
+/// D.
 std::map<std::string, std::int64_t> smallExtents(const Recurrence &recurrence);
 
 /// A generator that gives the same numbers in every run.

@@ -156,6 +156,21 @@ TEST(Hash, TellsDifferentRecurrencesApart) {
   }
 }
 
+TEST(Text, AFixedSizeIsPartOfTheDefinition) {
+  auto build = [](std::int64_t size) {
+    return define("pairs", [&](Builder &r) {
+      Axis R = size == 0 ? r.axis("R") : r.axis("R", size);
+      r.output("o", r.token("x", {R}).at(R, 1));
+    });
+  };
+  std::string text = toText(build(2));
+  EXPECT_THAT(text, HasSubstr("axis R 2\n"));
+  EXPECT_EQ(parse(text).axes[0].size, 2);
+  EXPECT_EQ(toText(parse(text)), text);
+  EXPECT_NE(hash(build(2)), hash(build(3)));
+  EXPECT_NE(hash(build(2)), hash(build(0)));
+}
+
 TEST(Text, SharesEqualSubexpressionsHoweverTheyWereWritten) {
   auto build = [](bool shared) {
     return define("shared", [shared](Builder &r) {
@@ -285,6 +300,9 @@ TEST(Text, ErrorsNameTheLineOfTheText) {
   EXPECT_THAT(parseError("output o[D] = sum(x)\n"),
               HasSubstr("'sum' has the wrong operands"));
   EXPECT_THAT(parseError("output o[E] = x\n"), HasSubstr("unknown axis 'E'"));
+  EXPECT_THAT(parseError("axis R 2.5\n"),
+              HasSubstr("<text>:4: axis 'R' has a size that is no whole"));
+  EXPECT_THAT(parseError("axis R 0\n"), HasSubstr("no whole number from 1"));
   EXPECT_THAT(parseError("token x\n"), HasSubstr("'x' is declared already"));
   EXPECT_THAT(parseError("output o[D] = sum(x, D)\n"),
               HasSubstr("<text>:4: output 'o' is declared over {D}"));

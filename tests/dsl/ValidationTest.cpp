@@ -108,6 +108,28 @@ TEST(Validation, RenameToAnAxisThatIsThere) {
       {"rename of axis 'K' to 'V'", "must be absent", "sum over"});
 }
 
+TEST(Validation, FixedSizeBelowOne) {
+  expectError(
+      [](Scene &s) {
+        s.line = __LINE__ + 1;
+        s.r.axis("R", 0);
+      },
+      {"axis 'R' has the size 0", "at least 1", "leave it out"});
+}
+
+TEST(Validation, EntryBeyondAFixedSize) {
+  expectError(
+      [](Scene &s) {
+        Axis R = s.r.axis("R", 2);
+        Expr y = s.r.token("y", {R});
+        s.line = __LINE__ + 1;
+        Expr third = y.at(R, 2);
+        s.r.output("o", third);
+      },
+      {"at(R, 2) of an axis declared with 2 entries", "count from 0",
+       "name a smaller one"});
+}
+
 TEST(Validation, StateNeverRead) {
   expectError(
       [](Scene &s) {
@@ -432,87 +454,6 @@ TEST(Validation, AxisListedTwice) {
         s.r.output("o", s.x);
       },
       {"input 'y' lists axis 'K' twice", "distinct"});
-}
-
-// Warnings.
-
-std::vector<std::string>
-warningsOf(const std::function<void(Builder &)> &body) {
-  return define("scene", body).warnings;
-}
-
-TEST(Warning, DivisionThatNoFactProtects) {
-  int line = 0;
-  std::vector<std::string> warnings = warningsOf([&](Builder &r) {
-    Expr x = r.token("x", {}), y = r.token("y", {});
-    line = __LINE__ + 1;
-    r.output("o", x / y);
-  });
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_THAT(warnings[0],
-              testing::StartsWith(std::string(__FILE__) + ":" +
-                                  std::to_string(line) +
-                                  ": the divisor of '/' may be zero"));
-  EXPECT_THAT(warnings[0], HasSubstr("no fact keeps it away"));
-  EXPECT_THAT(warnings[0], HasSubstr("declare facts"));
-}
-
-/// How many warnings 1 / (what `divisor` gives) makes.
-std::size_t warningsFor(const std::function<Expr(Builder &)> &divisor) {
-  return warningsOf([&](Builder &r) {
-           Expr t = r.token("t", {});
-           r.output("o", t / divisor(r));
-         })
-      .size();
-}
-
-TEST(Warning, RangesFollowTheFacts) {
-  auto nonNeg = [](Builder &r) { return r.token("a", {}, nonNegative); };
-  auto any = [](Builder &r) { return r.token("b", {}); };
-  EXPECT_EQ(warningsFor([&](Builder &r) { return nonNeg(r); }), 1u);
-  EXPECT_EQ(warningsFor([&](Builder &r) { return nonNeg(r) + 1; }), 0u);
-  EXPECT_EQ(warningsFor([&](Builder &r) { return nonNeg(r) - 1; }), 1u);
-  EXPECT_EQ(warningsFor([&](Builder &r) { return square(any(r)) + 1e-6; }), 0u);
-  EXPECT_EQ(warningsFor([&](Builder &r) { return abs(any(r)); }), 1u);
-  EXPECT_EQ(warningsFor([&](Builder &r) { return -exp(any(r)); }), 0u);
-  EXPECT_EQ(warningsFor([&](Builder &r) { return max(any(r), 0.5); }), 0u);
-  EXPECT_EQ(warningsFor([&](Builder &r) { return min(any(r), 0.5); }), 1u);
-  EXPECT_EQ(warningsFor([&](Builder &r) { return 1 - exp(-nonNeg(r)); }), 1u);
-  EXPECT_EQ(warningsFor([&](Builder &r) { return 2 - sigmoid(any(r)); }), 0u);
-  EXPECT_EQ(warningsFor([&](Builder &r) { return tanh(any(r)) + 1; }), 0u);
-  EXPECT_EQ(warningsFor([&](Builder &r) {
-              return r.token("c", {}, range(1, 2)) - 2.5;
-            }),
-            0u);
-  EXPECT_EQ(warningsFor([&](Builder &r) { return rsqrt(any(r)); }), 1u);
-  EXPECT_EQ(warningsFor([&](Builder &r) { return softplus(any(r)); }), 0u);
-  EXPECT_EQ(warningsFor([&](Builder &r) {
-              Axis A = r.axis("A");
-              return sum(r.token("c", {A}, positive), A) * extent(A);
-            }),
-            0u);
-}
-
-/// J = exp(g) J + beta k^2 stays nonNegative by induction, if it starts so.
-std::size_t palimpsaWarnings(bool betaFact, double start, bool grows) {
-  return warningsOf([&](Builder &r) {
-           Expr g = r.token("g", {}), k = r.token("k", {});
-           Expr beta = betaFact ? r.token("beta", {}, nonNegative)
-                                : r.token("beta", {});
-           Expr prior = r.head("prior", {}, positive);
-           State J = r.state("J", {}, initial(start));
-           J = (grows ? exp(g) : g) * J + beta * square(k);
-           r.output("o", 1 / (J + prior));
-         })
-      .size();
-}
-
-TEST(Warning, StatesKeepTheirSignByInduction) {
-  EXPECT_EQ(palimpsaWarnings(true, 0, true), 0u);
-  EXPECT_EQ(palimpsaWarnings(true, 2, true), 0u);
-  EXPECT_EQ(palimpsaWarnings(false, 0, true), 1u);
-  EXPECT_EQ(palimpsaWarnings(true, -1, true), 1u);
-  EXPECT_EQ(palimpsaWarnings(true, 0, false), 1u);
 }
 
 // Lines.

@@ -83,6 +83,15 @@ def test_describes_the_signature_as_plain_objects():
     assert dsl.default_value(entry, "scale", {"K": 64, "V": 1}) == 0.125
 
 
+def test_an_axis_may_have_a_fixed_size():
+    def body(r):
+        R = r.axis("R", size=2)
+        r.output("o", r.token("x", (R,)).at(R, 1))
+    pairs = dsl.define("pairs", body)
+    assert "axis R 2\n" in pairs.to_text()
+    assert pairs.axes == ("R",) and pairs.fixed_sizes == {"R": 2}
+
+
 def build(body):
     """Defines one state h over D and input x; `body(r, D, x)` adds to it."""
     def wrapped(r):
@@ -140,6 +149,10 @@ def test_errors_name_this_line():
     def axis(r, D, x):
         r.token("y", ("D",))
     check(axis, line() - 1, "'D' is no axis")
+
+    def size(r, D, x):
+        r.axis("R", 0)
+    check(size, line() - 1, "axis 'R' has the size 0")
 
 
 def test_errors_of_the_whole_name_the_declaration():

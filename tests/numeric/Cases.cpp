@@ -13,14 +13,14 @@ namespace recurra {
 namespace {
 
 /// Sizes of the axes by the letters of the papers.
-std::int64_t extentOf(const std::string &axis, const Sizes &sizes) {
-  if (axis == "R") {
-    return 2;
+std::int64_t extentOf(const Axis &axis, const Sizes &sizes) {
+  if (axis.size != 0) {
+    return axis.size;
   }
-  if (axis == "N") {
+  if (axis.name == "N") {
     return 16;
   }
-  return axis == "V" ? sizes.values : sizes.keys;
+  return axis.name == "V" ? sizes.values : sizes.keys;
 }
 
 bool sameArrays(const Arrays &a, const Arrays &b) {
@@ -52,7 +52,7 @@ Trial makeTrial(const Recurrence &recurrence, const Sizes &sizes, DType dtype,
   call.group = sizes.group;
   call.offsets = sizes.offsets;
   for (const Axis &axis : recurrence.axes) {
-    call.extents[axis.name] = extentOf(axis.name, sizes);
+    call.extents[axis.name] = extentOf(axis, sizes);
   }
   drawInputs(recurrence, call, seed);
   trial.cotangents = drawCotangents(recurrence, call, seed + 1);

@@ -76,7 +76,7 @@ def make(entry, B=2, T=33, H=2, group=1, seed=42, dtype=torch.float32,
     op = op_of(entry)
     recurrence = op.recurrence
     sizes = {a: 3 if a in ("D", "E", "N") else 4 for a in recurrence.axes}
-    sizes |= {"R": 2} if "R" in recurrence.axes else {}
+    sizes |= recurrence.fixed_sizes
     sizes |= {a: n for a, n in extents.items() if a in recurrence.axes}
     if "E" in sizes:
         sizes["E"] = sizes["D"]

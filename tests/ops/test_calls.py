@@ -167,3 +167,13 @@ def test_mistakes_name_tensor_rule_and_remedy(change, options, error, match):
     inputs = {n: change.get(n, lambda x: x)(x) for n, x in case.inputs.items()}
     with pytest.raises(error, match=match):
         recurra.ops.palimpsa(**inputs, **options)
+
+
+def test_a_size_that_the_definition_fixes_is_kept():
+    case = make("gated_delta_product", T=5)
+    long = {n: torch.cat((x, x[..., :1]), -1) if n == "beta" else x
+            for n, x in case.inputs.items()}
+    with pytest.raises(ValueError, match=(
+            "'beta' has shape .* R = 3; 'the definition of gated_delta_product' "
+            "says R = 2; give 'beta'|'k' has shape .* R = 2; 'beta' says R = 3")):
+        recurra.ops.gated_delta_product(**long)

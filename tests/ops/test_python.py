@@ -88,6 +88,13 @@ def test_inspect_refuses_what_it_does_not_know():
         rc.ops.gla.inspect("rec", D=3)
 
 
+def test_inspect_takes_the_sizes_given_or_fixed():
+    text = rc.ops.gated_delta_product.inspect("chunk", K=16)
+    assert "chunk.extents = {K = 16 : i64, R = 2 : i64, V = 64 : i64}" in text
+    text = rc.ops.mamba1.inspect("chunk", D=8, N=4)
+    assert "chunk.extents = {D = 8 : i64, N_ = 4 : i64}" in text
+
+
 def test_warmup_compiles_what_a_call_runs():
     sizes = {"K": 11, "V": 13}
     rc.ops.gla.warmup(**sizes)

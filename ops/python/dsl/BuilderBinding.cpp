@@ -4,6 +4,7 @@
 #include "ops/python/dsl/Binding.h"
 
 #include <map>
+#include <optional>
 #include <pybind11/stl.h>
 
 namespace recurra::python {
@@ -150,10 +151,13 @@ void bindOptions(py::module_ &module) {
 void bindDeclarations(PyBuilderClass &builder) {
   builder.def(
       "axis",
-      [](PyBuilder &self, const std::string &name) {
-        return self.builder.axis(toName(name));
+      [](PyBuilder &self, const std::string &name,
+         std::optional<std::int64_t> size) {
+        return size ? self.builder.axis(toName(name), *size)
+                    : self.builder.axis(toName(name));
       },
-      py::arg("name"));
+      py::arg("name"), py::arg("size") = py::none(),
+      "A named axis; calls choose its size unless it is given here.");
   builder.def(
       "token",
       [](PyBuilder &self, const std::string &name, const py::object &axes,

@@ -75,6 +75,16 @@ py::tuple axisNames(const Recurrence &recurrence) {
   return toTuple(names);
 }
 
+py::dict fixedSizes(const Recurrence &recurrence) {
+  py::dict sizes;
+  for (const Axis &axis : recurrence.axes) {
+    if (axis.size != 0) {
+      sizes[py::str(axis.name)] = axis.size;
+    }
+  }
+  return sizes;
+}
+
 py::dict catalogueByName() {
   py::dict entries;
   for (const Recurrence &entry : catalogue()) {
@@ -90,6 +100,8 @@ void bindRecurrence(py::module_ &module) {
       .def_readonly("name", &Recurrence::name)
       .def_readonly("warnings", &Recurrence::warnings)
       .def_property_readonly("axes", axisNames)
+      .def_property_readonly("fixed_sizes", fixedSizes,
+                             "Sizes by axis, where the definition fixes them.")
       .def_property_readonly(
           "inputs", [](const Recurrence &r) { return describeAll(r.inputs); },
           "Dicts with name, role (token, head, scalar), sharing (head, group, "

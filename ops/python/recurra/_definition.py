@@ -26,6 +26,7 @@ def signature(value):
         text=text,
         source=place.group(1) if place else "",
         axes=tuple(recurrence.axes),
+        fixed_sizes=recurrence.fixed_sizes,
         inputs=tuple(
             Input(x["name"], x["role"], x["sharing"], x["axes"], x["facts"],
                   x["default"]) for x in recurrence.inputs),

@@ -17,7 +17,8 @@ def _sizes(recurrence, sizes):
         raise ValueError(
             f"{recurrence.name}: no axis is called {', '.join(sorted(unknown))}; "
             f"the axes are {', '.join(recurrence.axes)}; give sizes for those")
-    return {axis: sizes.get(axis, DEFAULT_SIZE) for axis in recurrence.axes}
+    usual = dict.fromkeys(recurrence.axes, DEFAULT_SIZE)
+    return usual | recurrence.fixed_sizes | sizes
 
 
 class Op:
@@ -51,19 +52,21 @@ class Op:
     def _example(self, sizes, dtype, group):
         """Inputs without tokens: what a kernel is frozen for, and no work."""
         extents = _sizes(self.recurrence, sizes)
-        extents |= {"B": 1, "T": 0, "H": group, "Hg": 1, "N": 1}
+        lead = {"B": 1, "T": 0, "H": group, "Hg": 1, "N": 1}
         kinds = dtype if isinstance(dtype, dict) else {}
         kind = torch.float32 if isinstance(dtype, dict) else dtype
 
-        def make(name, dimensions):
-            return torch.zeros([extents[d] for d in dimensions],
-                               dtype=kinds.get(name, kind))
+        def make(dimensions, axes, dtype):
+            outer = dimensions[:len(dimensions) - len(axes)]
+            shape = [lead[d] for d in outer] + [extents[a] for a in axes]
+            return torch.zeros(shape, dtype=dtype)
 
-        inputs = [None if x.default is not None else make(x.name, x.dimensions)
+        inputs = [None if x.default is not None else
+                  make(x.dimensions, x.axes, kinds.get(x.name, kind))
                   for x in self.recurrence.inputs]
         double = all(x is None or x.dtype == torch.float64 for x in inputs)
-        states = [torch.zeros([extents[d] for d in ("N", "H") + x.axes],
-                              dtype=torch.float64 if double else torch.float32)
+        state_type = torch.float64 if double else torch.float32
+        states = [make(("N", "H") + x.axes, x.axes, state_type)
                   for x in self.recurrence.states]
         return inputs, states
 

@@ -54,6 +54,7 @@ class Signature:
     text: str
     source: str    # "file:line" of the definition, or ""
     axes: tuple
+    fixed_sizes: dict  # of the axes whose size the definition fixes
     inputs: tuple
     states: tuple
     outputs: tuple
