@@ -63,10 +63,7 @@ void bench(const Session &session, const BenchOptions &options) {
     forwardTimes.push_back(millisecondsOf([&] { forward.run(); }));
     bothTimes.push_back(millisecondsOf([&] { both.run(); }));
   }
-  double peak = 0;
-  for (int i = 0; i < 3; ++i) {
-    peak = std::max(peak, recurra_fma_peak(options.threads));
-  }
+  double peak = recurra_fma_peak(options.threads);
   double operations =
       operationsPerToken(recurrence, call.extents) *
       static_cast<double>(call.batch * call.tokens * call.heads);

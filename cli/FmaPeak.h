@@ -3,8 +3,9 @@
 #pragma once
 
 extern "C" {
-/// Operations per second on `threads` threads, a multiply-add counted as two,
-/// with the widest vectors of the host; takes a few tens of milliseconds.
+/// Operations per second on `threads` threads at once, each on a core of its
+/// own, a multiply-add counted as two, with the widest vectors of the host: the
+/// best two milliseconds of 0.4 seconds, so that a busy machine shows the same.
 /// Plain C, as the bench calls it too.
 double recurra_fma_peak(int threads);
 }

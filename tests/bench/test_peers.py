@@ -53,6 +53,14 @@ def test_the_peak_of_memory_counts_what_a_call_allocates():
     assert 0.9 * megabytes < measure.peak_bytes(call) / 2**20 < 1.5 * megabytes
 
 
+def test_the_fma_peak_is_the_same_again_and_that_of_one_thread_or_two():
+    """Two threads share a core's units where the machine's cores are its two
+    halves."""
+    one, two, again = (peers.fma_peak(threads) for threads in (1, 2, 2))
+    assert max(two, again) < 1.15 * min(two, again)
+    assert 0.9 * one < two < 2.3 * one
+
+
 def test_the_median_is_of_interleaved_rounds():
     order = []
     times = measure.medians({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, most=3)
