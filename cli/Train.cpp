@@ -48,7 +48,8 @@ void addOptions(CLI::App &command, TrainOptions &options) {
   command.add_flag("--resume", options.resume,
                    "go on from the newest checkpoint in the folder");
   command.add_flag("--overwrite", options.overwrite,
-                   "start anew although the folder holds a run");
+                   "replace the run that the folder holds; else it is kept as "
+                   "FOLDER.1, FOLDER.2, ..");
   command.add_flag("--quiet", options.quiet, "no progress bar");
 }
 

@@ -2,6 +2,7 @@
 find_package(Recurra) and from Python, beside torch's and Triton's LLVM.
 """
 # SPDX-License-Identifier: Apache-2.0
+import importlib.util
 import os
 import re
 import subprocess
@@ -41,18 +42,21 @@ def opened(program):
     return set(re.findall(r"file=(\S+) \[0\];  generating link map", done.stderr)), done.stdout
 
 
-@pytest.fixture(scope="session")
-def user(tmp_path_factory):
-    """The C++ program of tests/package/user, built over the tree."""
-    build = tmp_path_factory.mktemp("user")
+def built(build, *options):
+    """The C++ programs of tests/package/user, built over the tree."""
     source = ROOT / "tests" / "package" / "user"
     subprocess.run(
         ["cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={TREE}",
-         "-DCMAKE_CXX_COMPILER=clang++-22", "-DCMAKE_BUILD_TYPE=Release"],
+         "-DCMAKE_CXX_COMPILER=clang++-22", "-DCMAKE_BUILD_TYPE=Release", *options],
         check=True, capture_output=True,
     )
     subprocess.run(["ninja", "-C", build], check=True, capture_output=True)
-    return build / "user"
+    return build
+
+
+@pytest.fixture(scope="session")
+def user(tmp_path_factory):
+    return built(tmp_path_factory.mktemp("user")) / "user"
 
 
 def test_library_needs_libc_only():
@@ -74,6 +78,15 @@ def test_cpp_user(user):
     names = {Path(library).name for library in libraries}
     assert "librecurra.so" in names
     assert names - {"librecurra.so"} <= SYSTEM
+
+
+def test_cpp_user_of_the_torch_ops(tmp_path):
+    torch = Path(importlib.util.find_spec("torch").origin).parent
+    libraries, output = opened(built(tmp_path, f"-DRECURRA_TORCH_DIR={torch}") / "ops")
+    assert output == "1 1 2 2 3 3\n3 3 2 2 1 1\n"
+    names = {Path(library).name for library in libraries}
+    assert {name for name in names if "recurra" in name} == {"librecurra.so", "librecurra_ops.so"}
+    assert [name for name in names if re.search(r"lib(LLVM|MLIR)[-.]", name)] == []
 
 
 def test_the_user_is_twenty_lines():
