@@ -1,8 +1,10 @@
-// Log gates at their ends: the cookbook's C3 (one step of -50) and C4 (resets).
-// SPDX-License-Identifier: Apache-2.0
+// Log gates at their ends: the cookbook's C3 (one step of -50), C4 (resets),
+// and decay into subnormal numbers. SPDX-License-Identifier: Apache-2.0
 #include "Cases.h"
 #include "ops/catalogue/Catalogue.h"
 
+#include <cmath>
+#include <immintrin.h>
 #include <limits>
 #include <numeric>
 
@@ -95,6 +97,40 @@ std::vector<std::string> gatedNames() {
     }
   }
   return names;
+}
+
+/// A state of ones that decays by e^gate for each of 60 tokens without input.
+Trial decaying(double gate, DType dtype) {
+  Trial trial =
+      makeTrial(*findRecurrence("simple_gla"),
+                {.batch = 1, .tokens = 60, .keys = 16, .values = 16}, dtype);
+  auto setAll = [](Array &array, double value) {
+    std::fill(array.values.begin(), array.values.end(), value);
+  };
+  setAll(trial.call.inputs.at("v"), 0);
+  setAll(trial.call.inputs.at("g"), gate);
+  setAll(trial.call.initialStates.at("S"), 1);
+  return trial;
+}
+
+/// e^-90 is subnormal in f32, where the kernels take it as zero; they leave the
+/// caller's thread as it was, whose own setting they keep.
+TEST(DecayTest, SubnormalStatesAreZeroInF32) {
+  Trial trial = decaying(-1.5, DType::F32);
+  unsigned before = _mm_getcsr();
+  Array state = runKernels(trial).values.finalStates.at("S");
+  EXPECT_EQ(_mm_getcsr() & ~_MM_EXCEPT_MASK, before & ~_MM_EXCEPT_MASK);
+  EXPECT_EQ(state.values, std::vector<double>(state.values.size(), 0.0));
+  expectOracle(trial);
+}
+
+TEST(DecayTest, SubnormalStatesAreKeptInF64) {
+  Trial trial = decaying(-12, DType::F64); // e^-720 is subnormal
+  Array state = runKernels(trial).values.finalStates.at("S");
+  for (double value : state.values) {
+    EXPECT_EQ(std::fpclassify(value), FP_SUBNORMAL);
+  }
+  expectOracle(trial);
 }
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, GatesTest, testing::ValuesIn(gatedNames()),

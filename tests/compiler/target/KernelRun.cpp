@@ -12,6 +12,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <immintrin.h>
 #include <numeric>
 
 using namespace mlir;
@@ -213,10 +214,14 @@ Arrays KernelRun::run(const KernelSizes &sizes, const Arrays &given,
       unsigned char bytes[64];
     };
     std::vector<Line> scratch(lines);
+    unsigned control = _mm_getcsr() & ~0x3fu; // but for the sticky flags
     for (std::int64_t end = tasks; end > 0; end -= piece) {
       std::memset(scratch.data(), 0xff, lines * 64);
       entry(buffers.data(), &shape, std::max<std::int64_t>(0, end - piece), end,
             reinterpret_cast<char *>(scratch.data()));
+      if ((_mm_getcsr() & ~0x3fu) != control) {
+        error = nest.entry + " left the floating-point control word changed";
+      }
       if (scratch[lines - 1].bytes[0] != 0xff) {
         error = nest.entry + " wrote beyond its scratch memory";
       }

@@ -14,6 +14,8 @@
 // CHECK-NOT: llvm.store
 // CHECK: scf.yield
 // CHECK: arith.addf %[[ROWS]]#0, %[[ROWS]]#1
+// CHECK: llvm.call_intrinsic "llvm.x86.sse.ldmxcsr"
+// CHECK-NEXT: return
 func.func @walk(%q: !chunk.buf<T, H, K>, %v: !chunk.buf<T, H, V>, %S0: !chunk.buf<N, H, K, V>,
     %o: !chunk.buf<T, H, V>) attributes {chunk.extents = {K = 8 : i64, V = 16 : i64}} {
   chunk.forall %n in N by 1, %h in H by 1 {
