@@ -70,9 +70,10 @@ std::map<int64_t, std::string> listCheckpoints(const std::string &output) {
 }
 
 /// Keys that may change between the parts of a run. Of these only run.threads
-/// touches the numbers, and that only in the last bits.
+/// and run.device touch the numbers, and those only in the last bits.
 bool mayChange(const std::string &key) {
-  return key.rfind("run.", 0) == 0 && key != "run.seed";
+  return key.rfind("run.", 0) == 0 && key != "run.seed" &&
+         key != "run.precision";
 }
 
 void checkConfig(const std::string &folder,

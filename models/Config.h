@@ -11,19 +11,21 @@
 namespace recurra {
 
 struct DataConfig {
-  std::string kind = "recall"; ///< "recall" or "text"
-  std::string path;            ///< text: a file, one token per distinct byte
-  int64_t length = 64;         ///< tokens of a sequence
-  int64_t batch = 64;          ///< sequences of a step
-  int64_t validation = 512;    ///< sequences of a validation
-  int64_t pairs = 8;           ///< recall only, as are the next two
-  int64_t vocabulary = 256;
-  double powerA = 0.1;
+  /// "recall"; "text"; "random": tokens without sense, to measure speed with.
+  std::string kind = "recall";
+  std::string path;         ///< text: a file, one token per distinct byte
+  int64_t length = 64;      ///< tokens of a sequence
+  int64_t batch = 64;       ///< sequences of a forward and backward
+  int64_t validation = 512; ///< sequences of a validation
+  int64_t pairs = 8;        ///< recall only
+  int64_t vocabulary = 256; ///< recall and random
+  double powerA = 0.1;      ///< recall only
 };
 
 struct ModelConfig {
-  /// "palimpsa"; "convolution": the recurrence's output is zero; "none": the
-  /// whole mixer's output is zero.
+  /// "palimpsa"; "simple_gla": the same block without metaplasticity;
+  /// "convolution": the recurrence's output is zero; "none": the whole mixer's
+  /// output is zero.
   std::string mixer = "palimpsa";
   int64_t vocabulary = 0; ///< 0: as many tokens as the data has
   int64_t layers = 2;
@@ -33,7 +35,9 @@ struct ModelConfig {
   int64_t valueSize = 16;
   int64_t betaRank = 16;
   int64_t convolution = 4; ///< tokens that the short convolution sees
-  bool mlp = true;         ///< a SwiGLU behind every mixer
+  /// How it is computed, "loop", "shifted" or "grouped": see Convolution.h.
+  std::string convolutionForm = "auto";
+  bool mlp = true; ///< a SwiGLU behind every mixer
   double normEps = 1e-6;
   double initStd = 0.02;
   /// "random": as for language models; "normal", "small", "very_small": a ramp
@@ -48,6 +52,7 @@ struct OptimiserConfig {
   double eps = 1e-15;
   double weightDecay = 0.1;
   double clip = 1.0;          ///< largest norm of the gradient; 0: no clipping
+  int64_t accumulate = 1;     ///< batches of a step, their gradients averaged
   int64_t warmup = 100;       ///< steps of linear warm-up
   int64_t steps = 3000;       ///< the cosine ends here, and so does the run
   double finalFraction = 0.1; ///< of the learning rate, at the end
@@ -56,6 +61,9 @@ struct OptimiserConfig {
 struct RunConfig {
   std::string name = "run"; ///< the output folder is runs/NAME unless given
   int64_t seed = 1;
+  std::string device = "cpu"; ///< or "cuda"
+  /// "bfloat16": torch's autocast; parameters and their updates stay float32.
+  std::string precision = "float32";
   int64_t threads = 0; ///< 0: as many as torch finds
   int64_t logEvery = 10;
   int64_t validateEvery = 100;

@@ -1,4 +1,4 @@
-// The data sets: drawn recall sequences, and crops of a text file.
+// The data sets: drawn recall sequences, crops of a text file, random tokens.
 // SPDX-License-Identifier: Apache-2.0
 #include "models/Data.h"
 
@@ -121,11 +121,44 @@ private:
   std::vector<uint8_t> tokens;
 };
 
+/// Tokens and targets drawn at random.
+class RandomData : public DataSet {
+public:
+  RandomData(const DataConfig &config, uint64_t seed)
+      : DataSet(config), batch(config.batch), length(config.length),
+        size(config.vocabulary), seed(seed) {}
+
+  int64_t vocabulary() const override { return size; }
+  Batch trainBatch(int64_t step) const override {
+    return draw(Random(seed, Random::Purpose::Train, uint64_t(step)));
+  }
+  Batch validationBatch(int64_t index) const override {
+    return draw(Random(seed, Random::Purpose::Validate, uint64_t(index)));
+  }
+
+private:
+  Batch draw(Random random) const {
+    std::vector<int64_t> tokens(batch * length), targets(batch * length);
+    for (std::vector<int64_t> *list : {&tokens, &targets}) {
+      for (int64_t &token : *list) {
+        token = random.below(size);
+      }
+    }
+    return {toTensor(tokens).view({batch, length}), toTensor(targets), {}};
+  }
+
+  int64_t batch, length, size;
+  uint64_t seed;
+};
+
 } // namespace
 
 std::unique_ptr<DataSet> makeDataSet(const DataConfig &config, uint64_t seed) {
   if (config.kind == "text") {
     return std::make_unique<TextData>(config, seed);
+  }
+  if (config.kind == "random") {
+    return std::make_unique<RandomData>(config, seed);
   }
   return std::make_unique<RecallData>(config, seed);
 }

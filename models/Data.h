@@ -21,8 +21,8 @@ class DataSet {
 public:
   virtual ~DataSet() = default;
   virtual int64_t vocabulary() const = 0;
-  /// The batch of a step, which counts from 1.
-  virtual Batch trainBatch(int64_t step) const = 0;
+  /// Batches count from 1, `optimiser.accumulate` of them to a step.
+  virtual Batch trainBatch(int64_t index) const = 0;
   virtual Batch validationBatch(int64_t index) const = 0;
 
   /// Batches that hold at least the configured number of sequences.

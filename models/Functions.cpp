@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/Functions.h"
 
-#include <ATen/Dispatch.h>
-#include <ATen/Parallel.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -16,12 +14,21 @@ using torch::autograd::variable_list;
 
 namespace {
 
+/// a * b, rounded to the dtype of `a`.
+Tensor scaled(const Tensor &a, const Tensor &b) {
+  Tensor product = at::empty_like(a);
+  return at::mul_out(product, a, b);
+}
+
 struct Normalise : torch::autograd::Function<Normalise> {
   static Tensor forward(AutogradContext *context, const Tensor &x, double scale,
                         double eps) {
-    const Tensor inverse =
-        x.square().sum(-1, /*keepdim=*/true).mul_(scale).add_(eps).rsqrt_();
-    const Tensor y = x * inverse;
+    const Tensor inverse = x.square()
+                               .sum(-1, /*keepdim=*/true, at::kFloat)
+                               .mul_(scale)
+                               .add_(eps)
+                               .rsqrt_();
+    const Tensor y = scaled(x, inverse);
     context->save_for_backward({y, inverse});
     context->saved_data["scale"] = scale;
     return y;
@@ -32,108 +39,64 @@ struct Normalise : torch::autograd::Function<Normalise> {
                                 const variable_list &gradients) {
     const variable_list saved = context->get_saved_variables();
     const Tensor &dy = gradients[0], &y = saved[0], &inverse = saved[1];
-    const Tensor along = (dy * y).sum(-1, /*keepdim=*/true);
+    const Tensor along = (dy * y).sum(-1, /*keepdim=*/true, at::kFloat);
     const double scale = context->saved_data["scale"].toDouble();
-    Tensor dx = at::addcmul(dy, y, along, -scale).mul_(inverse);
+    Tensor dx = at::empty_like(dy);
+    at::addcmul_out(dx, dy, y, along, -scale).mul_(inverse);
     return {dx, Tensor(), Tensor()};
   }
 };
 
-/// A [B, T, C] tensor whose channels are neighbours in memory.
-template <typename Scalar>
-struct Rows {
-  explicit Rows(const Tensor &x)
-      : data(x.data_ptr<Scalar>()), batch(x.stride(0)), token(x.stride(1)) {}
-  Scalar *at(int64_t b, int64_t t) const {
-    return data + b * batch + t * token;
+/// Rows of logits that fit into a block.
+int64_t blockRows(int64_t vocabulary) {
+  constexpr int64_t kEntries = int64_t(1) << 28;
+  return std::max<int64_t>(1, kEntries / vocabulary);
+}
+
+struct HeadLoss : torch::autograd::Function<HeadLoss> {
+  /// The sum of the block's losses. `dh` and `dweight` (added to) become those
+  /// of the sum.
+  static Tensor runBlock(const Tensor &h, const Tensor &weight,
+                         const Tensor &targets, const Tensor &dh,
+                         const Tensor &dweight) {
+    const Tensor logits = at::mm(h, weight.t());
+    const Tensor logs = at::log_softmax(logits, -1, at::kFloat);
+    const Tensor column = targets.unsqueeze(1);
+    const Tensor ofTargets = logs.gather(1, column);
+    Tensor slope = logits; // its memory is free now
+    at::exp_out(slope, logs);
+    slope.scatter_(1, column, (ofTargets.exp() - 1).to(slope.scalar_type()));
+    dh.copy_(at::mm(slope, weight));
+    dweight.add_(at::mm(slope.t(), h));
+    return -ofTargets.sum();
   }
-  Scalar *data;
-  int64_t batch, token;
-};
 
-Tensor withDenseChannels(const Tensor &x) {
-  return x.stride(2) == 1 || x.size(2) == 1 ? x : x.contiguous();
-}
-
-/// out[b, t] = sum_j taps[j] in[b, t + direction (size - 1 - j)], where that
-/// token exists. taps [size, C].
-template <typename Scalar>
-void convolve(const Tensor &in, const Tensor &taps, int64_t direction,
-              const Tensor &out) {
-  const Rows<Scalar> from(in), to(out);
-  const Scalar *weights = taps.data_ptr<Scalar>();
-  const int64_t size = taps.size(0), length = in.size(1), width = in.size(2);
-  at::parallel_for(0, in.size(0), 1, [&](int64_t first, int64_t last) {
-    for (int64_t b = first; b < last; ++b) {
-      for (int64_t t = 0; t < length; ++t) {
-        Scalar *y = to.at(b, t);
-        std::fill(y, y + width, Scalar(0));
-        for (int64_t j = 0; j < size; ++j) {
-          const int64_t source = t + direction * (size - 1 - j);
-          if (source < 0 || source >= length) {
-            continue;
-          }
-          const Scalar *x = from.at(b, source), *w = weights + j * width;
-          for (int64_t c = 0; c < width; ++c) {
-            y[c] += w[c] * x[c];
-          }
-        }
-      }
+  static Tensor forward(AutogradContext *context, const Tensor &h,
+                        const Tensor &weight, const Tensor &targets,
+                        at::ScalarType compute) {
+    const Tensor narrowH = h.to(compute), narrowWeight = weight.to(compute);
+    const Tensor dh = at::empty_like(h), dweight = at::zeros_like(weight);
+    const int64_t count = h.size(0), rows = blockRows(weight.size(0));
+    Tensor loss = at::zeros({}, h.options().dtype(at::kFloat));
+    for (int64_t first = 0; first < count; first += rows) {
+      const int64_t size = std::min(rows, count - first);
+      const auto part = [&](const Tensor &x) {
+        return x.narrow(0, first, size);
+      };
+      loss += runBlock(part(narrowH), narrowWeight, part(targets), part(dh),
+                       dweight);
     }
-  });
-}
-
-/// The gradient of the taps for every batch row: [B, size, C]. One sum over B,
-/// in torch's fixed order, remains.
-template <typename Scalar>
-Tensor convolveTaps(const Tensor &x, const Tensor &dy, int64_t size) {
-  const int64_t length = x.size(1), width = x.size(2);
-  const Tensor partial = at::zeros({x.size(0), size, width}, x.options());
-  const Rows<Scalar> inputs(x), gradients(dy), sums(partial);
-  at::parallel_for(0, x.size(0), 1, [&](int64_t first, int64_t last) {
-    for (int64_t b = first; b < last; ++b) {
-      for (int64_t t = 0; t < length; ++t) {
-        const Scalar *g = gradients.at(b, t);
-        for (int64_t j = std::max<int64_t>(0, size - 1 - t); j < size; ++j) {
-          const Scalar *in = inputs.at(b, t - (size - 1 - j));
-          Scalar *sum = sums.at(b, j);
-          for (int64_t c = 0; c < width; ++c) {
-            sum[c] += g[c] * in[c];
-          }
-        }
-      }
-    }
-  });
-  return partial;
-}
-
-// A plain loop: at::conv1d with a group per channel takes five times as long
-// on a CPU, and shifted products in torch ten passes over memory.
-struct ShortConvolution : torch::autograd::Function<ShortConvolution> {
-  static Tensor forward(AutogradContext *context, const Tensor &given,
-                        const Tensor &weight) {
-    const Tensor x = withDenseChannels(given);
-    const Tensor taps = weight.squeeze(1).t().contiguous();
-    context->save_for_backward({x, taps});
-    const Tensor y = at::empty(x.sizes(), x.options());
-    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "shortConvolution", [&] {
-      convolve<scalar_t>(x, taps, /*direction=*/-1, y);
-    });
-    return y;
+    context->save_for_backward({dh, dweight});
+    context->saved_data["count"] = count;
+    return loss / double(count);
   }
 
   static variable_list backward(AutogradContext *context,
                                 const variable_list &gradients) {
     const variable_list saved = context->get_saved_variables();
-    const Tensor dy = withDenseChannels(gradients[0]);
-    const Tensor &x = saved[0], &taps = saved[1];
-    const Tensor dx = at::empty(x.sizes(), x.options());
-    Tensor partial;
-    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "shortConvolution", [&] {
-      convolve<scalar_t>(dy, taps, /*direction=*/1, dx);
-      partial = convolveTaps<scalar_t>(x, dy, taps.size(0));
-    });
-    return {dx, partial.sum(0).t().unsqueeze(1)};
+    const Tensor share =
+        gradients[0] / double(context->saved_data["count"].toInt());
+    return {saved[0] * share, saved[1] * share, Tensor(), Tensor()};
   }
 };
 
@@ -144,14 +107,19 @@ Tensor normalise(const Tensor &x, double scale, double eps) {
 }
 
 Tensor rmsNorm(const Tensor &x, const Tensor &weight, double eps) {
-  return normalise(x, 1.0 / double(x.size(-1)), eps) * weight;
+  // Torch's kernel gives every row a block of threads, too many for the rows
+  // of a head.
+  constexpr int64_t kWide = 256;
+  const Tensor typed = weight.to(x.scalar_type());
+  if (x.is_cuda() && x.size(-1) >= kWide) {
+    return at::rms_norm(x, x.size(-1), typed, eps);
+  }
+  return normalise(x, 1.0 / double(x.size(-1)), eps) * typed;
 }
 
-Tensor shortConvolution(const Tensor &x, const Tensor &weight) {
-  TORCH_CHECK(x.is_cpu() && weight.is_cpu() &&
-                  x.scalar_type() == weight.scalar_type(),
-              "shortConvolution takes CPU tensors of one floating type");
-  return ShortConvolution::apply(x, weight);
+Tensor headLoss(const Tensor &h, const Tensor &weight, const Tensor &targets,
+                at::ScalarType compute) {
+  return HeadLoss::apply(h, weight, targets, compute);
 }
 
 } // namespace recurra

@@ -3,8 +3,10 @@
 #include "models/Lm.h"
 
 #include "models/Functions.h"
+#include "models/Timeline.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/autocast_mode.h>
 #include <torch/torch.h>
 
 #include <cmath>
@@ -37,16 +39,27 @@ Block::Block(const ModelConfig &config, const at::TensorOptions &options)
   }
 }
 
+namespace {
+
+Tensor normed(const Tensor &x, const Tensor &weight, double eps) {
+  return timed(Part::Norm, {x}, [&](const std::vector<Tensor> &in) {
+    return rmsNorm(in[0], weight, eps);
+  });
+}
+
+} // namespace
+
 Tensor Block::forward(const Tensor &x_BTC) {
   Tensor x = x_BTC;
   if (mixes) {
-    x = x + mixer->forward(rmsNorm(x, mixerNorm, normEps));
+    x = x + mixer->forward(normed(x, mixerNorm, normEps));
   }
   if (gateProj.defined()) {
-    const Tensor h = rmsNorm(x, mlpNorm, normEps);
-    const Tensor inner =
-        at::silu(at::linear(h, gateProj)) * at::linear(h, upProj);
-    x = x + at::linear(inner, downProj);
+    const Tensor h = normed(x, mlpNorm, normEps);
+    const Tensor inner = timed(
+        Part::Gates, {linearMap(h, gateProj), linearMap(h, upProj)},
+        [](const std::vector<Tensor> &in) { return at::silu(in[0]) * in[1]; });
+    x = x + linearMap(inner, downProj);
   }
   return x;
 }
@@ -75,8 +88,7 @@ LanguageModel::LanguageModel(const ModelConfig &config,
           ->weight;
 }
 
-Tensor LanguageModel::forward(const Tensor &tokens_BT,
-                              const Tensor &positions) {
+Tensor LanguageModel::hidden(const Tensor &tokens_BT, const Tensor &positions) {
   Tensor x = at::embedding(embedding, tokens_BT);
   for (const auto &block : blocks) {
     x = block->forward(x);
@@ -85,7 +97,24 @@ Tensor LanguageModel::forward(const Tensor &tokens_BT,
   if (positions.defined()) {
     x = x.index_select(0, positions);
   }
-  return at::linear(rmsNorm(x, finalNorm, config.normEps), embedding);
+  return normed(x, finalNorm, config.normEps);
+}
+
+Tensor LanguageModel::forward(const Tensor &tokens_BT,
+                              const Tensor &positions) {
+  return linearMap(hidden(tokens_BT, positions), embedding);
+}
+
+Tensor LanguageModel::loss(const Tensor &tokens_BT, const Tensor &targets,
+                           const Tensor &positions) {
+  const at::DeviceType device = embedding.device().type();
+  const at::ScalarType compute = at::autocast::is_autocast_enabled(device)
+                                     ? at::autocast::get_autocast_dtype(device)
+                                     : embedding.scalar_type();
+  return timed(Part::Loss, {hidden(tokens_BT, positions)},
+               [&](const std::vector<Tensor> &in) {
+                 return headLoss(in[0], embedding, targets, compute);
+               });
 }
 
 namespace {
@@ -132,7 +161,10 @@ Gates drawGates(const std::string &kind, int64_t heads,
 Tensor LanguageModel::initialValue(const std::string &name,
                                    const Tensor &parameter,
                                    at::Generator &generator) const {
-  const auto draw = [&] { return at::empty_like(parameter).detach(); };
+  // Drawn on the CPU, so that a seed means the same on every device.
+  const at::TensorOptions options =
+      parameter.options().device(at::kCPU).requires_grad(false);
+  const auto draw = [&] { return at::empty(parameter.sizes(), options); };
   if (endsWith(name, "norm.weight") || endsWith(name, ".D") ||
       endsWith(name, ".b_scale")) {
     return at::ones_like(parameter);
@@ -141,13 +173,11 @@ Tensor LanguageModel::initialValue(const std::string &name,
     return at::zeros_like(parameter);
   }
   if (endsWith(name, ".A_log")) {
-    return drawGates(config.gates, config.heads, parameter.options(), generator)
-        .a.log();
+    return drawGates(config.gates, config.heads, options, generator).a.log();
   }
   if (endsWith(name, ".dt_bias")) {
     const Tensor dt =
-        drawGates(config.gates, config.heads, parameter.options(), generator)
-            .dt;
+        drawGates(config.gates, config.heads, options, generator).dt;
     return dt + at::log(-at::expm1(-dt)); // the inverse of softplus
   }
   if (endsWith(name, ".b_proj.weight")) {

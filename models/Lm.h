@@ -33,10 +33,16 @@ public:
   at::Tensor forward(const at::Tensor &tokens_BT,
                      const at::Tensor &positions = {});
 
+  /// The mean of the cross entropies of `targets`, without whole logits.
+  at::Tensor loss(const at::Tensor &tokens_BT, const at::Tensor &targets,
+                  const at::Tensor &positions = {});
+
   /// Draws every parameter from `seed`, by its name (palimpsa.md, part 5).
   void initialise(uint64_t seed);
 
 private:
+  /// What the head reads, [N, C].
+  at::Tensor hidden(const at::Tensor &tokens_BT, const at::Tensor &positions);
   at::Tensor initialValue(const std::string &name, const at::Tensor &parameter,
                           at::Generator &generator) const;
   ModelConfig config;

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/Mixer.h"
 
+#include "models/Convolution.h"
 #include "models/Functions.h"
+#include "models/Timeline.h"
 #include "ops/Ops.h"
 
 #include <torch/torch.h>
@@ -14,6 +16,12 @@ using at::Tensor;
 WeightModule::WeightModule(at::IntArrayRef shape,
                            const at::TensorOptions &options)
     : weight(register_parameter("weight", at::empty(shape, options))) {}
+
+Tensor linearMap(const Tensor &x, const Tensor &weight) {
+  return timed(Part::Matmul, {x}, [&](const std::vector<Tensor> &in) {
+    return at::linear(in[0], weight);
+  });
+}
 
 PalimpsaMixer::PalimpsaMixer(const ModelConfig &config,
                              const at::TensorOptions &options)
@@ -50,53 +58,102 @@ PalimpsaMixer::PalimpsaMixer(const ModelConfig &config,
 
 PalimpsaMixer::Projected PalimpsaMixer::project(const Tensor &h_BTC) const {
   // One product; the parts keep their own names in the state dictionary.
-  const Tensor weight = at::cat(
-      {qProj, kProj, vProj, rankProj, betaStepProj, timeStepProj, gateProj});
   const int64_t qkv = qProj.size(0) + kProj.size(0) + vProj.size(0);
-  const std::vector<Tensor> columns =
-      at::linear(h_BTC, weight)
-          .split_with_sizes({qkv, config.betaRank, config.heads, config.heads,
-                             gateProj.size(0)},
-                            -1);
+  std::vector<Tensor> weights = {qProj,        kProj,        vProj,
+                                 betaStepProj, timeStepProj, gateProj};
+  std::vector<int64_t> sizes = {qkv, config.heads, config.heads,
+                                gateProj.size(0)};
+  if (config.mixer == "palimpsa") {
+    weights.push_back(rankProj);
+    sizes.push_back(config.betaRank);
+  }
+  std::vector<Tensor> columns =
+      linearMap(h_BTC, at::cat(weights)).split_with_sizes(sizes, -1);
+  columns.resize(5);
   return {columns[0], columns[1], columns[2], columns[3], columns[4]};
 }
 
-Tensor PalimpsaMixer::mix(const Projected &columns) const {
-  const int64_t heads = config.heads;
-  const Tensor qkv =
-      at::silu(shortConvolution(columns.qkv, at::cat({qConv, kConv, vConv})));
-  const std::vector<Tensor> parts =
-      qkv.split_with_sizes({2 * qProj.size(0), vProj.size(0)}, -1);
-  const Tensor x_BTHV = parts[1].unflatten(-1, {heads, config.valueSize});
-  Tensor skipped = skip.unsqueeze(-1) * x_BTHV;
-  if (config.mixer == "convolution") {
-    return skipped;
-  }
-  const Tensor qk = parts[0].unflatten(-1, {2 * heads, config.keySize});
-  const Tensor unit = normalise(qk, /*scale=*/1, /*eps=*/1e-12);
-  const Tensor q_BTHK = unit.narrow(2, 0, heads);
-  const Tensor k_BTHK = unit.narrow(2, heads, heads);
+Tensor PalimpsaMixer::convolve(const Tensor &qkv) const {
+  return timed(Part::Convolution, {qkv}, [&](const std::vector<Tensor> &in) {
+    return at::silu(shortConvolution(in[0], at::cat({qConv, kConv, vConv}),
+                                     config.convolutionForm));
+  });
+}
 
-  const Tensor step_BTH1 = at::sigmoid(columns.betaStep).unsqueeze(-1);
-  const Tensor ranked = at::sigmoid(at::linear(columns.rank, betaProj))
-                            .unflatten(-1, {heads, config.valueSize});
-  const Tensor beta_BTHV =
-      ranked * (step_BTH1 * at::softplus(betaScale).unsqueeze(-1));
-  const Tensor g_BTH =
-      at::softplus(columns.timeStep + timeStepBias) * -aLog.exp();
-  const CallResult result = palimpsa(q_BTHK, k_BTHK, step_BTH1 * x_BTHV, g_BTH,
-                                     beta_BTHV, priorLog.exp());
-  return result.outputs[0] + skipped;
+Tensor PalimpsaMixer::beta(const Projected &columns,
+                           const Tensor &step_BTH1) const {
+  const Tensor ranked = linearMap(columns.rank, betaProj);
+  return timed(
+      Part::Gates, {ranked, step_BTH1}, [&](const std::vector<Tensor> &in) {
+        const Tensor perHead =
+            (in[1] * at::softplus(betaScale).unsqueeze(-1)).to(in[0].dtype());
+        return at::sigmoid(in[0]).unflatten(-1,
+                                            {config.heads, config.valueSize}) *
+               perHead;
+      });
+}
+
+Tensor PalimpsaMixer::recur(const Projected &columns, const Tensor &qk,
+                            const Tensor &x_BTHV) const {
+  const Tensor unit =
+      timed(Part::Norm, {qk.unflatten(-1, {2 * config.heads, config.keySize})},
+            [](const std::vector<Tensor> &in) {
+              return normalise(in[0], /*scale=*/1, /*eps=*/1e-12);
+            });
+  const Tensor step_BTH1 =
+      timed(Part::Gates, {columns.betaStep}, [](const std::vector<Tensor> &in) {
+        return at::sigmoid(in[0]).unsqueeze(-1);
+      });
+  const Tensor v_BTHV =
+      timed(Part::Gates, {step_BTH1, x_BTHV},
+            [](const std::vector<Tensor> &in) { return in[0] * in[1]; });
+  const Tensor g_BTH = timed(
+      Part::Gates, {columns.timeStep}, [&](const std::vector<Tensor> &in) {
+        return at::softplus(in[0] + timeStepBias) * -aLog.exp();
+      });
+  std::vector<Tensor> inputs = {unit.narrow(2, 0, config.heads),
+                                unit.narrow(2, config.heads, config.heads),
+                                v_BTHV, g_BTH};
+  if (config.mixer == "simple_gla") {
+    return timed(Part::Mixer, inputs, [](const std::vector<Tensor> &in) {
+      return callCatalogue("simple_gla",
+                           {in[0], in[1], in[2], in[3], std::nullopt})
+          .outputs[0];
+    });
+  }
+  inputs.push_back(beta(columns, step_BTH1));
+  return timed(Part::Mixer, inputs, [&](const std::vector<Tensor> &in) {
+    return palimpsa(in[0], in[1], in[2], in[3], in[4], priorLog.exp())
+        .outputs[0];
+  });
+}
+
+Tensor PalimpsaMixer::mix(const Projected &columns) const {
+  const std::vector<Tensor> parts =
+      convolve(columns.qkv)
+          .split_with_sizes({2 * qProj.size(0), vProj.size(0)}, -1);
+  const Tensor x_BTHV =
+      parts[1].unflatten(-1, {config.heads, config.valueSize});
+  const Tensor skip_H1 = skip.unsqueeze(-1).to(x_BTHV.dtype());
+  if (config.mixer == "convolution") {
+    return skip_H1 * x_BTHV;
+  }
+  return timed(Part::Gates, {recur(columns, parts[0], x_BTHV), x_BTHV},
+               [&](const std::vector<Tensor> &in) {
+                 return at::addcmul(in[0], skip_H1, in[1]);
+               });
 }
 
 Tensor PalimpsaMixer::forward(const Tensor &h_BTC) {
   const Projected columns = project(h_BTC);
-  const Tensor y_BTHV = mix(columns);
-  const Tensor gate_BTHV =
-      columns.gate.unflatten(-1, {config.heads, config.valueSize});
   const Tensor out_BTHV =
-      rmsNorm(y_BTHV, outNorm, config.normEps) * at::silu(gate_BTHV);
-  return at::linear(out_BTHV.flatten(2), outProj);
+      timed(Part::Norm,
+            {mix(columns),
+             columns.gate.unflatten(-1, {config.heads, config.valueSize})},
+            [&](const std::vector<Tensor> &in) {
+              return rmsNorm(in[0], outNorm, config.normEps) * at::silu(in[1]);
+            });
+  return linearMap(out_BTHV.flatten(2), outProj);
 }
 
 } // namespace recurra

@@ -23,6 +23,11 @@ struct WeightModule : torch::nn::Module {
   at::Tensor weight;
 };
 
+/// x weight^T.
+at::Tensor linearMap(const at::Tensor &x, const at::Tensor &weight);
+
+/// With `mixer = "simple_gla"` the same block without metaplasticity: beta and
+/// its parameters have no part in it.
 class PalimpsaMixer : public torch::nn::Module {
 public:
   PalimpsaMixer(const ModelConfig &config, const at::TensorOptions &options);
@@ -32,13 +37,18 @@ public:
 
 private:
   /// The columns of the fused input projection, each [B, T, ..]: q, k and x
-  /// before their convolution, the factor of beta, and one value per head (bs,
-  /// dt) or per value channel (the output gate).
+  /// before their convolution, one value per head (bs, dt) or per value channel
+  /// (the output gate), and the factor of beta, if there is one.
   struct Projected {
-    at::Tensor qkv, rank, betaStep, timeStep, gate;
+    at::Tensor qkv, betaStep, timeStep, gate, rank;
   };
   Projected project(const at::Tensor &h_BTC) const;
-  /// Gates, recurrence and skip: [B, T, H, V].
+  at::Tensor convolve(const at::Tensor &qkv) const;
+  at::Tensor beta(const Projected &columns, const at::Tensor &step_BTH1) const;
+  /// Gates and recurrence: [B, T, H, V].
+  at::Tensor recur(const Projected &columns, const at::Tensor &qk,
+                   const at::Tensor &x_BTHV) const;
+  /// The same with the skip of x around it.
   at::Tensor mix(const Projected &columns) const;
 
   ModelConfig config;

@@ -1,4 +1,4 @@
-// AdamW on torch's fused CPU kernel.
+// AdamW on torch's fused kernels. Nothing here waits for a GPU.
 // SPDX-License-Identifier: Apache-2.0
 #include "models/Optimiser.h"
 
@@ -36,7 +36,10 @@ double learningRate(const OptimiserConfig &config, int64_t step) {
 }
 
 AdamW::AdamW(const OptimiserConfig &config, const Parameters &trained)
-    : config(config), updates(at::zeros({}, at::kFloat)) {
+    : config(config) {
+  const at::TensorOptions options = trained.front().second.options();
+  updates = at::zeros({}, options.requires_grad(false));
+  skippedInARow = at::zeros_like(updates);
   groups[0].weightDecay = config.weightDecay;
   for (const auto &[name, parameter] : trained) {
     Group &group = groups[decays(name) ? 0 : 1];
@@ -44,54 +47,58 @@ AdamW::AdamW(const OptimiserConfig &config, const Parameters &trained)
     group.parameters.push_back(parameter);
     group.averages.push_back(at::zeros_like(parameter).detach());
     group.squares.push_back(at::zeros_like(parameter).detach());
-    group.steps.push_back(updates);
   }
 }
 
-double AdamW::clipGradients() {
+Tensor AdamW::gradientNorm() const {
   std::vector<Tensor> gradients;
-  for (Group &group : groups) {
-    for (Tensor &parameter : group.parameters) {
+  for (const Group &group : groups) {
+    for (const Tensor &parameter : group.parameters) {
       if (parameter.grad().defined()) {
         gradients.push_back(parameter.grad());
       }
     }
   }
-  const double norm =
-      at::stack(at::_foreach_norm(gradients)).norm().item<double>();
-  if (config.clip > 0 && norm > config.clip) {
-    at::_foreach_mul_(gradients, config.clip / norm);
+  return at::stack(at::_foreach_norm(gradients)).norm();
+}
+
+void AdamW::update(Group &group, double rate,
+                   const std::optional<Tensor> &divisor,
+                   const Tensor &notFinite) {
+  std::vector<Tensor> parameters, gradients, averages, squares;
+  for (size_t i = 0; i < group.parameters.size(); ++i) {
+    Tensor &gradient = group.parameters[i].mutable_grad();
+    if (gradient.defined()) {
+      parameters.push_back(group.parameters[i]);
+      gradients.push_back(gradient);
+      averages.push_back(group.averages[i]);
+      squares.push_back(group.squares[i]);
+    }
+    gradient = Tensor();
   }
-  return norm;
+  if (!parameters.empty()) {
+    const std::vector<Tensor> steps(parameters.size(), updates);
+    at::_fused_adamw_(parameters, gradients, averages, squares, {}, steps, rate,
+                      config.beta1, config.beta2, group.weightDecay, config.eps,
+                      /*amsgrad=*/false, /*maximize=*/false, divisor,
+                      notFinite);
+  }
 }
 
 AdamW::StepReport AdamW::step(double rate) {
   at::NoGradGuard noGrad;
-  const double norm = clipGradients();
-  const bool taken = std::isfinite(norm);
-  if (taken) {
-    updates.add_(1);
+  const Tensor norm = gradientNorm();
+  const Tensor notFinite = norm.isfinite().logical_not().to(at::kFloat);
+  std::optional<Tensor> divisor;
+  if (config.clip > 0) {
+    divisor = (norm / config.clip).clamp_min(1);
   }
+  updates.add_(1 - notFinite);
+  skippedInARow.add_(1).mul_(notFinite);
   for (Group &group : groups) {
-    std::vector<Tensor> parameters, gradients, averages, squares, steps;
-    for (size_t i = 0; i < group.parameters.size(); ++i) {
-      Tensor &gradient = group.parameters[i].mutable_grad();
-      if (gradient.defined() && taken) {
-        parameters.push_back(group.parameters[i]);
-        gradients.push_back(gradient);
-        averages.push_back(group.averages[i]);
-        squares.push_back(group.squares[i]);
-        steps.push_back(group.steps[i]);
-      }
-      gradient = Tensor();
-    }
-    if (!parameters.empty()) {
-      at::_fused_adamw_(parameters, gradients, averages, squares, {}, steps,
-                        rate, config.beta1, config.beta2, group.weightDecay,
-                        config.eps, /*amsgrad=*/false, /*maximize=*/false);
-    }
+    update(group, rate, divisor, notFinite);
   }
-  return {norm, taken};
+  return {norm, skippedInARow};
 }
 
 std::map<std::string, Tensor> AdamW::state() const {

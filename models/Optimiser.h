@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,11 @@ public:
   using Parameters = std::vector<std::pair<std::string, at::Tensor>>;
   AdamW(const OptimiserConfig &config, const Parameters &trained);
 
+  /// Scalars on the parameters' device.
   struct StepReport {
-    double gradientNorm; ///< before clipping
-    bool taken;          ///< false: the gradient was not finite
+    at::Tensor gradientNorm;  ///< before clipping
+    at::Tensor skippedInARow; ///< steps up to this one without an update, as
+                              ///< their gradient was not finite
   };
   /// Clips, updates the parameters, drops their gradients.
   StepReport step(double rate);
@@ -40,13 +43,17 @@ private:
   struct Group {
     double weightDecay = 0;
     std::vector<std::string> names;
-    std::vector<at::Tensor> parameters, averages, squares, steps;
+    std::vector<at::Tensor> parameters, averages, squares;
   };
-  double clipGradients();
+  at::Tensor gradientNorm() const;
+  void update(Group &group, double rate,
+              const std::optional<at::Tensor> &divisor,
+              const at::Tensor &notFinite);
 
   OptimiserConfig config;
   Group groups[2];
   at::Tensor updates; ///< a scalar, shared by all parameters of both groups
+  at::Tensor skippedInARow;
 };
 
 } // namespace recurra

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace recurra {
 namespace {
@@ -21,23 +22,22 @@ std::vector<int64_t> drawDistinct(int64_t first, int64_t size, int64_t count,
   return pool;
 }
 
-/// Takes an index at random with the given weights and sets its weight to 0.
-int64_t takeWeighted(std::vector<double> &weights, Random &random) {
-  double rest =
-      random.uniform() * std::accumulate(weights.begin(), weights.end(), 0.0);
-  int64_t chosen = -1;
-  for (int64_t i = 0; i < int64_t(weights.size()); ++i) {
-    if (weights[i] == 0) {
-      continue;
-    }
-    chosen = i;
-    rest -= weights[i];
-    if (rest < 0) {
-      break;
-    }
+/// `count` of 1 .. size without repeat, each drawn with weight i^(powerA - 1)
+/// of those that are left. An exponential clock with its weight for a rate runs
+/// in every slot; the order in which they ring is that of such draws.
+std::vector<int64_t> drawWeighted(int64_t size, double powerA, int64_t count,
+                                  Random &random) {
+  std::vector<std::pair<double, int64_t>> rings(size);
+  for (int64_t i = 0; i < size; ++i) {
+    const double wait = -std::log1p(-random.uniform());
+    rings[i] = {wait * std::pow(double(i + 1), 1 - powerA), i + 1};
   }
-  weights[chosen] = 0;
-  return chosen;
+  std::partial_sort(rings.begin(), rings.begin() + count, rings.end());
+  std::vector<int64_t> slots;
+  for (int64_t i = 0; i < count; ++i) {
+    slots.push_back(rings[i].second);
+  }
+  return slots;
 }
 
 } // namespace
@@ -52,12 +52,10 @@ RecallSequence drawRecall(const RecallShape &shape, Random &random) {
     sequence.tokens[2 * i] = keys[i];
     sequence.tokens[2 * i + 1] = half + random.below(half);
   }
-  std::vector<double> weights((shape.length - 2 * shape.pairs) / 2);
-  for (size_t i = 0; i < weights.size(); ++i) {
-    weights[i] = std::pow(double(i + 1), shape.powerA - 1);
-  }
+  const std::vector<int64_t> slots = drawWeighted(
+      shape.length / 2 - shape.pairs, shape.powerA, shape.pairs, random);
   for (int64_t i = 0; i < shape.pairs; ++i) {
-    const int64_t position = 2 * (shape.pairs + takeWeighted(weights, random));
+    const int64_t position = 2 * (shape.pairs + slots[i] - 1);
     sequence.tokens[position] = keys[i];
     sequence.tokens[position + 1] = sequence.tokens[2 * i + 1];
     sequence.queries.push_back(position);

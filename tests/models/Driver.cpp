@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/Checkpoint.h"
 #include "models/Data.h"
+#include "models/Device.h"
 #include "models/Lm.h"
 #include "models/Optimiser.h"
 #include "models/Recall.h"
@@ -61,20 +62,31 @@ NamedTensors parametersOf(const LanguageModel &model) {
   return tensors;
 }
 
-/// gradient CONFIG MODEL OUT: the model of a checkpoint on the batch of step 1;
-/// "tokens", "targets", "logits" and "gradient.NAME" go into a checkpoint OUT.
-int writeGradient(char **words) {
+/// gradient CONFIG MODEL OUT [INDEX]: the model of a checkpoint on a training
+/// batch, the first unless another is named; "tokens", "targets", "logits",
+/// "loss" and "gradient.NAME" go into a checkpoint OUT.
+int writeGradient(int count, char **words) {
   TrainConfig config = loadConfig(words[2], {});
+  const at::Device device = findDevice(config.run.device);
   const auto data = makeDataSet(config.data, uint64_t(config.run.seed));
   config.model.vocabulary = data->vocabulary();
-  LanguageModel model(config.model, at::kFloat);
+  LanguageModel model(config.model,
+                      at::TensorOptions(at::kFloat).device(device));
   loadTensors(SafetensorsFile(words[3]), parametersOf(model));
-  const Batch batch = data->trainBatch(1);
-  const at::Tensor logits = model.forward(batch.tokens, batch.positions);
-  at::cross_entropy_loss(logits, batch.targets).backward();
+  const Batch batch =
+      moveBatch(data->trainBatch(count > 5 ? std::stoll(words[5]) : 1), device);
+  at::Tensor logits, loss;
+  {
+    const Autocast autocast(device, config.run.precision);
+    logits = model.forward(batch.tokens, batch.positions);
+    loss = model.loss(batch.tokens, batch.targets, batch.positions);
+  }
+  loss.backward();
   TrainingState result;
-  result.parameters = {
-      {"tokens", batch.tokens}, {"targets", batch.targets}, {"logits", logits}};
+  result.parameters = {{"tokens", batch.tokens},
+                       {"targets", batch.targets},
+                       {"logits", logits.to(at::kFloat)},
+                       {"loss", loss}};
   for (const auto &[name, parameter] : parametersOf(model)) {
     if (parameter.grad().defined()) {
       result.parameters["gradient." + name] = parameter.grad();
@@ -107,8 +119,8 @@ int main(int count, char **words) {
   if (command == "recall" && count == 8) {
     return printRecall(words);
   }
-  if (command == "gradient" && count == 5) {
-    return writeGradient(words);
+  if (command == "gradient" && (count == 5 || count == 6)) {
+    return writeGradient(count, words);
   }
   if (command == "rates" && count == 3) {
     return printRates(words);

@@ -3,6 +3,7 @@
 import tomllib
 
 import pytest
+import torch
 from conftest import CONFIGS, TINY
 
 
@@ -39,7 +40,7 @@ def test_an_unknown_table_and_a_key_outside_a_table(driver):
         ("[optimiser]\nlearning_rate = true\n", "'optimiser.learning_rate' must be a number"),
         ("[model]\n\nlayers = 0\n", ":3: 'model.layers' is 0 and must be at least 1"),
         ("[optimiser]\nbeta1 = 1.5\n", "'optimiser.beta1' is 1.5 and must be at least 0 and at most 1"),
-        ('[model]\nmixer = "palimsest"\n', "must be one of 'palimpsa', 'convolution', 'none'"),
+        ('[model]\nmixer = "palimsest"\n', "must be one of 'palimpsa', 'simple_gla', 'convolution', 'none'"),
         ("[model\n", "config.toml:1: "),
         ("[data]\nlength = 20\npairs = 8\n", "'data.length' must be at least 4 times"),
         ("[data]\nvocabulary = 16\n", "must hold 'data.pairs' different keys"),
@@ -80,6 +81,18 @@ def test_the_written_configuration_repeats_the_run(driver):
     driver.train("second")
     losses = [[m["loss"] for m in driver.metrics(o, "train")] for o in ("first", "second")]
     assert losses[0] == losses[1]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_a_gpu_that_is_not_there_is_missed(driver):
+    error = refuse(driver, TINY, "--set", "run.device=cuda")
+    assert "'run.device' is 'cuda' and torch finds no CUDA device" in error and "'cpu'" in error
+
+
+def test_a_string_is_written_as_it_was_read(driver):
+    name = 'a "quoted" \\ name\twith é'
+    driver.train("run", optimiser__steps=1, run__name=name)
+    assert tomllib.loads((driver.folder / "run/config.toml").read_text())["run"]["name"] == name
 
 
 def test_the_shipped_configurations_are_valid(driver):

@@ -75,6 +75,16 @@ def recur(q, k, v, decay, beta, prior):
     return torch.stack(outputs, 1)
 
 
+def recur_gla(q, k, v, decay):
+    """The token loop of simple_gla: one state, read as it is."""
+    state = torch.zeros(*v.shape[:1], *v.shape[2:], k.shape[-1], dtype=v.dtype)
+    outputs = []
+    for t in range(q.shape[1]):
+        state = decay[:, t, :, None, None] * state + v[:, t, :, :, None] * k[:, t, :, None, :]
+        outputs.append((state * q[:, t, :, None, :]).sum(-1) * k.shape[-1] ** -0.5)
+    return torch.stack(outputs, 1)
+
+
 def mix(h, p, heads, mixer):
     def split(x):
         return x.unflatten(-1, (heads, -1))
@@ -89,6 +99,8 @@ def mix(h, p, heads, mixer):
     y = p["D"][:, None] * x
     if mixer == "palimpsa":
         y = y + recur(q, k, step * x, decay, beta, p["Ip_log"].exp())
+    if mixer == "simple_gla":
+        y = y + recur_gla(q, k, step * x, decay)
     gate = split(F.silu(h @ p["g_proj.weight"].T))
     return (rms(y, p["o_norm.weight"]) * gate).flatten(2) @ p["o_proj.weight"].T
 
@@ -109,31 +121,38 @@ def run_model(tokens, parameters, layers, heads, mlp, mixer):
     return rms(x, parameters["model.norm.weight"]) @ parameters["model.embeddings.weight"].T
 
 
-@pytest.mark.parametrize("mlp, mixer", [(False, "palimpsa"), (True, "palimpsa"), (False, "convolution")])
-def test_logits_and_gradients_agree_with_an_eager_model_in_double(driver, mlp, mixer):
-    # Five trained steps move every parameter off its initial value.
-    sizes = f'mlp = {str(mlp).lower()}\nmixer = "{mixer}"'
-    driver.config.write_text(driver.config.read_text().replace("mlp = false", sizes))
+def train_and_differentiate(driver, settings, first=""):
+    """A checkpoint after five steps, which move every parameter off its initial
+    value, and what the driver says of it with `settings` in [model] and `first`
+    on top of the file."""
+    text = driver.config.read_text().replace("mlp = false", settings)
+    driver.config.write_text(text)
     driver.train("run", optimiser__steps=5)
+    driver.config.write_text(text.replace("[run]", "[run]\n" + first))
     checkpoint = driver.folder / "run/step-000005/model.safetensors"
     driver.call("gradient", driver.config, checkpoint, "out")
-    got = load_file(driver.folder / "out/step-000000/model.safetensors")
+    return load_file(checkpoint), load_file(driver.folder / "out/step-000000/model.safetensors")
 
-    loaded = load_file(checkpoint).items()
-    parameters = {k: v.double().requires_grad_(not k.endswith("Ip_log")) for k, v in loaded}
+
+def differentiate(loaded, got, mlp, mixer):
+    """The same of the eager model in double: logits of the asked rows, loss and
+    parameters with their gradients."""
+    parameters = {k: v.double().requires_grad_(not k.endswith("Ip_log")) for k, v in loaded.items()}
     tokens = got["tokens"]
     asked = torch.zeros_like(tokens, dtype=torch.bool)
     for row in range(len(tokens)):
         for key in tokens[row, 0:8:2]:
             asked[row, 8:] |= tokens[row, 8:] == key
-    logits = run_model(tokens, parameters, layers=2, heads=2, mlp=mlp, mixer=mixer)
-    targets = torch.roll(tokens, -1, 1)
-    F.cross_entropy(logits[asked], targets[asked]).backward()
-
+    logits = run_model(tokens, parameters, layers=2, heads=2, mlp=mlp, mixer=mixer)[asked]
+    targets = torch.roll(tokens, -1, 1)[asked]
+    loss = F.cross_entropy(logits, targets)
+    loss.backward()
     # The driver keeps its rows in the order of the pairs, this test in time.
-    assert sorted(got["targets"].tolist()) == sorted(targets[asked].tolist())
-    mine, theirs = logits[asked].detach(), got["logits"].double()
-    torch.testing.assert_close(theirs.sum(0), mine.sum(0), rtol=1e-4, atol=1e-3)
+    assert sorted(got["targets"].tolist()) == sorted(targets.tolist())
+    return logits.detach(), loss.item(), parameters
+
+
+def compare_gradients(got, parameters, bound):
     # Without the recurrence the norm behind D leaves it hardly any gradient.
     floor = 1e-3 * max(p.grad.norm() for p in parameters.values() if p.grad is not None)
     for name, parameter in parameters.items():
@@ -142,4 +161,26 @@ def test_logits_and_gradients_agree_with_an_eager_model_in_double(driver, mlp, m
             continue
         gradient = got[f"gradient.{name}"].double()
         error = (gradient - parameter.grad).norm() / max(parameter.grad.norm(), floor)
-        assert error < 2e-4, f"{name}: {error:.1e}"
+        assert error < bound, f"{name}: {error:.1e}"
+
+
+@pytest.mark.parametrize("mlp, mixer, form", [
+    (False, "palimpsa", "auto"), (True, "palimpsa", "shifted"), (False, "palimpsa", "grouped"),
+    (False, "convolution", "auto"), (True, "simple_gla", "auto"),
+])  # fmt: skip
+def test_logits_and_gradients_agree_with_an_eager_model_in_double(driver, mlp, mixer, form):
+    settings = f'mlp = {str(mlp).lower()}\nmixer = "{mixer}"\nconvolution_form = "{form}"'
+    loaded, got = train_and_differentiate(driver, settings)
+    logits, loss, parameters = differentiate(loaded, got, mlp, mixer)
+    torch.testing.assert_close(got["logits"].double().sum(0), logits.sum(0), rtol=1e-4, atol=1e-3)
+    assert got["loss"].item() == pytest.approx(loss, rel=1e-5)
+    compare_gradients(got, parameters, 2e-4)
+
+
+def test_autocast_stays_within_bfloat16_of_the_model_in_double(driver):
+    settings = 'mlp = true\nconvolution_form = "shifted"'
+    loaded, got = train_and_differentiate(driver, settings, 'precision = "bfloat16"')
+    _, loss, parameters = differentiate(loaded, got, True, "palimpsa")
+    exact = got["loss"].item() == pytest.approx(loss, rel=1e-6)
+    assert got["loss"].item() == pytest.approx(loss, rel=2e-2) and not exact
+    compare_gradients(got, parameters, 0.1)

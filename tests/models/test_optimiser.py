@@ -72,3 +72,20 @@ def test_learning_rate_warms_up_and_follows_the_cosine(driver):
     middle = 100 + (3000 - 100) // 2
     assert rates[middle - 1] == pytest.approx((3e-3 + 3e-4) / 2)
     assert all(a > b for a, b in zip(rates[99:], rates[100:]))
+
+
+def test_accumulated_batches_give_the_mean_of_their_gradients(driver):
+    settings = dict(optimiser__steps=1, optimiser__warmup=0, optimiser__clip=0, optimiser__beta1=0.0)
+    driver.train("run", **settings, optimiser__accumulate=2, optimiser__learning_rate=0)
+    model = driver.folder / "run/step-000001/model.safetensors"
+    for index in (1, 2):
+        driver.call("gradient", driver.config, model, f"batch{index}", index)
+    one, two = (load_file(driver.folder / f"batch{i}/step-000000/model.safetensors") for i in (1, 2))
+    assert not torch.equal(one["tokens"], two["tokens"])
+    state = load_file(driver.folder / "run/step-000001/training.safetensors")
+    gradients = [k.removeprefix("exp_avg.") for k in state if k.startswith("exp_avg.")]
+    for name in gradients:
+        mean = (one[f"gradient.{name}"] + two[f"gradient.{name}"]) / 2
+        torch.testing.assert_close(state[f"exp_avg.{name}"], mean, rtol=1e-4, atol=1e-7)
+    line = driver.metrics("run", "train")[0]
+    assert line["loss"] == pytest.approx((one["loss"] + two["loss"]).item() / 2, rel=1e-5)
