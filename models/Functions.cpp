@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/Functions.h"
 
+#include "models/Timeline.h"
+
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -53,21 +55,26 @@ int64_t blockRows(int64_t vocabulary) {
   return std::max<int64_t>(1, kEntries / vocabulary);
 }
 
+Tensor product(const Tensor &a, const Tensor &b) {
+  const PartScope scope(Part::Matmul);
+  return at::mm(a, b);
+}
+
 struct HeadLoss : torch::autograd::Function<HeadLoss> {
   /// The sum of the block's losses. `dh` and `dweight` (added to) become those
   /// of the sum.
   static Tensor runBlock(const Tensor &h, const Tensor &weight,
                          const Tensor &targets, const Tensor &dh,
                          const Tensor &dweight) {
-    const Tensor logits = at::mm(h, weight.t());
+    const Tensor logits = product(h, weight.t());
     const Tensor logs = at::log_softmax(logits, -1, at::kFloat);
     const Tensor column = targets.unsqueeze(1);
     const Tensor ofTargets = logs.gather(1, column);
     Tensor slope = logits; // its memory is free now
     at::exp_out(slope, logs);
     slope.scatter_(1, column, (ofTargets.exp() - 1).to(slope.scalar_type()));
-    dh.copy_(at::mm(slope, weight));
-    dweight.add_(at::mm(slope.t(), h));
+    dh.copy_(product(slope, weight));
+    dweight.add_(product(slope.t(), h));
     return -ofTargets.sum();
   }
 

@@ -64,14 +64,9 @@ Learner::Step Learner::step(int64_t number, Prefetch &batches) {
     const Tensor share = loss.detach() / double(count);
     result.loss = i == 0 ? share : result.loss + share;
   }
-  if (Timeline *timeline = Timeline::active()) {
-    timeline->enter(Part::Optimiser);
-  }
+  const PartScope scope(Part::Optimiser);
   result.learningRate = learningRate(config.optimiser, number);
   result.update = optimiser->step(result.learningRate);
-  if (Timeline *timeline = Timeline::active()) {
-    timeline->leave();
-  }
   return result;
 }
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/Timeline.h"
 
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/torch.h>
 
 namespace recurra {
@@ -54,13 +53,7 @@ Timeline::~Timeline() { current = nullptr; }
 Timeline *Timeline::active() { return current; }
 
 void Timeline::stamp() {
-  Stamp &last = stamps.emplace_back(
-      Stamp{open.back(), backward, std::chrono::steady_clock::now(), {}});
-  if (!device.is_cpu()) {
-    last.event.emplace(device.type(), c10::EventFlag::BACKEND_DEFAULT);
-    const c10::impl::VirtualGuardImpl guard(device.type());
-    last.event->record(guard.getStream(device));
-  }
+  stamps.push_back({open.back(), backward, Moment(device)});
 }
 
 void Timeline::enter(Part part) {
@@ -84,21 +77,26 @@ void Timeline::setBackward(bool value) {
 
 Timeline::Times Timeline::finish() {
   stamp();
-  if (stamps.back().event) {
-    stamps.back().event->synchronize();
-  }
+  stamps.back().moment.wait();
   Times times;
   for (size_t i = 0; i + 1 < stamps.size(); ++i) {
-    const Stamp &from = stamps[i], &to = stamps[i + 1];
-    const double milliseconds =
-        from.event
-            ? from.event->elapsedTime(*to.event)
-            : std::chrono::duration<double, std::milli>(to.host - from.host)
-                  .count();
+    const Stamp &from = stamps[i];
     (from.backward ? times.backward : times.forward)[size_t(from.part)] +=
-        milliseconds;
+        from.moment.until(stamps[i + 1].moment);
   }
   return times;
+}
+
+PartScope::PartScope(Part part) {
+  if (Timeline *timeline = Timeline::active()) {
+    timeline->enter(part);
+  }
+}
+
+PartScope::~PartScope() {
+  if (Timeline *timeline = Timeline::active()) {
+    timeline->leave();
+  }
 }
 
 std::vector<Tensor> beginPart(Part part, const std::vector<Tensor> &inputs) {

@@ -4,12 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "models/Moment.h"
+
 #include <ATen/core/Tensor.h>
-#include <c10/core/Event.h>
 
 #include <array>
-#include <chrono>
-#include <optional>
 #include <vector>
 
 namespace recurra {
@@ -21,7 +20,7 @@ enum class Part {
   Convolution,
   Norm,
   Gates, ///< elementwise work around the products and the recurrence
-  Loss,  ///< with the product of the tied head
+  Loss,
   Optimiser
 };
 inline constexpr std::array<const char *, 8> kPartNames = {
@@ -53,8 +52,7 @@ private:
   struct Stamp {
     Part part; ///< from here on
     bool backward;
-    std::chrono::steady_clock::time_point host;
-    std::optional<c10::Event> event; ///< on a GPU
+    Moment moment;
   };
   void stamp();
 
@@ -62,6 +60,16 @@ private:
   std::vector<Part> open{Part::Rest};
   bool backward = false;
   std::vector<Stamp> stamps;
+};
+
+/// Counts what this thread does while it lives, and no backward pass, as
+/// `part`.
+class PartScope {
+public:
+  explicit PartScope(Part part);
+  ~PartScope();
+  PartScope(const PartScope &) = delete;
+  PartScope &operator=(const PartScope &) = delete;
 };
 
 /// Marks the beginning of a part that computes with `inputs`; returns the same

@@ -1,42 +1,111 @@
-// What the tests of models/ run: the trainer, the data generator and a model's
-// loss and gradients as one command, without the rest of the command line.
+// The trainer as a command of its own, with what measures and compares, and
+// what the tests of models/ look into: the data generator, a model's loss and
+// gradients.
 // SPDX-License-Identifier: Apache-2.0
 #include "models/Checkpoint.h"
 #include "models/Data.h"
 #include "models/Device.h"
 #include "models/Lm.h"
+#include "models/Measure.h"
 #include "models/Optimiser.h"
 #include "models/Recall.h"
+#include "models/Sweep.h"
 #include "models/Train.h"
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 using namespace recurra;
 
 namespace {
 
-/// train|describe CONFIG [--set KEY=VALUE].. [--output DIR] [--resume]
-/// [--overwrite] [--quiet]
-TrainOptions parseTrain(int count, char **words) {
-  TrainOptions options;
-  options.config = count > 2 ? words[2] : "";
-  for (int i = 3; i < count; ++i) {
-    const std::string word = words[i];
-    const bool hasValue = i + 1 < count;
-    if (word == "--set" && hasValue) {
-      options.overrides.push_back(words[++i]);
-    } else if (word == "--output" && hasValue) {
-      options.output = words[++i];
-    } else {
-      options.resume |= word == "--resume";
-      options.overwrite |= word == "--overwrite";
-      options.quiet |= word == "--quiet";
+/// The words behind a command: its configuration, and options that may have a
+/// value.
+class Words {
+public:
+  Words(int count, char **words) : words(words + 2, words + count) {}
+
+  std::string config() const { return words.empty() ? "" : words[0]; }
+  bool has(const std::string &option) const {
+    return std::find(words.begin(), words.end(), option) != words.end();
+  }
+  std::vector<std::string> all(const std::string &option) const {
+    std::vector<std::string> values;
+    for (size_t i = 0; i + 1 < words.size(); ++i) {
+      if (words[i] == option) {
+        values.push_back(words[i + 1]);
+      }
+    }
+    return values;
+  }
+  std::string last(const std::string &option,
+                   const std::string &otherwise) const {
+    const std::vector<std::string> values = all(option);
+    return values.empty() ? otherwise : values.back();
+  }
+  int64_t number(const std::string &option, int64_t otherwise) const {
+    return std::stoll(last(option, std::to_string(otherwise)));
+  }
+  /// The parts between commas, if the option is there.
+  template <typename Value, typename Parse>
+  void list(const std::string &option, std::vector<Value> &values,
+            const Parse &parse) const {
+    if (!has(option)) {
+      return;
+    }
+    values.clear();
+    std::istringstream parts(last(option, ""));
+    for (std::string part; std::getline(parts, part, ',');) {
+      values.push_back(parse(part));
     }
   }
+
+private:
+  std::vector<std::string> words;
+};
+
+/// train|describe CONFIG [--set KEY=VALUE].. [--output DIR] [--resume]
+/// [--overwrite] [--quiet]
+TrainOptions parseTrain(const Words &words) {
+  return {words.config(),
+          words.all("--set"),
+          words.last("--output", ""),
+          words.has("--resume"),
+          words.has("--overwrite"),
+          words.has("--quiet")};
+}
+
+/// measure CONFIG [--set KEY=VALUE].. [--output STEM] [--warmup N] [--steps N]
+/// [--split N] [--kernels N]
+MeasureOptions parseMeasure(const Words &words) {
+  const MeasureOptions usual;
+  return {words.config(),
+          words.all("--set"),
+          words.last("--output", ""),
+          words.number("--warmup", usual.warmup),
+          words.number("--steps", usual.steps),
+          words.number("--split", usual.split),
+          words.number("--kernels", usual.kernels)};
+}
+
+/// mqar CONFIG [--set KEY=VALUE].. --output DIR [--mixers A,B] [--rates X,Y]
+/// [--seeds M,N] [--parallel N]
+SweepOptions parseSweep(const Words &words) {
+  SweepOptions options;
+  options.config = words.config();
+  options.overrides = words.all("--set");
+  options.output = words.last("--output", "runs/mqar");
+  options.parallel = words.number("--parallel", options.parallel);
+  words.list("--mixers", options.mixers, [](auto &text) { return text; });
+  words.list("--rates", options.rates,
+             [](auto &text) { return std::stod(text); });
+  words.list("--seeds", options.seeds,
+             [](auto &text) { return std::stoll(text); });
   return options;
 }
 
@@ -111,10 +180,16 @@ int printRates(char **words) {
 int main(int count, char **words) {
   const std::string command = count > 1 ? words[1] : "";
   if (command == "train") {
-    return int(train(parseTrain(count, words), std::cout));
+    return int(train(parseTrain({count, words}), std::cout));
   }
   if (command == "describe") {
-    return int(describeModel(parseTrain(count, words), std::cout));
+    return int(describeModel(parseTrain({count, words}), std::cout));
+  }
+  if (command == "measure") {
+    return int(measureTraining(parseMeasure({count, words}), std::cout));
+  }
+  if (command == "mqar") {
+    return int(sweep(parseSweep({count, words}), std::cout));
   }
   if (command == "recall" && count == 8) {
     return printRecall(words);
@@ -125,6 +200,7 @@ int main(int count, char **words) {
   if (command == "rates" && count == 3) {
     return printRates(words);
   }
-  std::cerr << "usage: models-driver train|describe|recall|gradient|rates ..\n";
+  std::cerr << "usage: models-driver train|describe|measure|mqar CONFIG ..\n"
+               "       models-driver recall|gradient|rates ..\n";
   return 2;
 }

@@ -11,8 +11,11 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("RECURRA_BUILD_DIR", ROOT / "build"))
 CONFIGS = ROOT / "models" / "configs"
 
+# The same tests run on a GPU with RECURRA_TEST_DEVICE=cuda.
+DEVICE = os.environ.get("RECURRA_TEST_DEVICE", "cpu")
+
 # A task that two small layers learn in seconds: 4 pairs of 15 keys.
-TINY = """
+TINY = f"""
 [data]
 kind = "recall"
 length = 24
@@ -38,6 +41,7 @@ warmup = 20
 steps = 40
 
 [run]
+device = "{DEVICE}"
 seed = 3
 threads = 1
 log_every = 1

@@ -1,0 +1,51 @@
+"""The comparison of mixers: one run per point of the grid, one file of curves."""
+# SPDX-License-Identifier: Apache-2.0
+import json
+
+import pytest
+
+GRID = ("--output", "grid", "--rates", "1e-2,3e-4", "--seeds", "1,2", "--parallel", "2")
+
+
+def compare(driver, *words, status=0, steps=20):
+    settings = ("--set", f"optimiser.steps={steps}", "--set", "run.validate_every=10")
+    done = driver.call("mqar", driver.config, *GRID, *settings, *words, status=status)
+    return done, json.loads((driver.folder / "grid/sweep.json").read_text())
+
+
+def test_every_point_has_a_curve_and_the_best_rate_counts(driver):
+    done, result = compare(driver)
+    points = {(r["mixer"], r["learning_rate"], r["seed"]) for r in result["runs"]}
+    mixers = ("palimpsa", "simple_gla")
+    assert points == {(m, r, s) for m in mixers for r in (1e-2, 3e-4) for s in (1, 2)}
+    assert len(result["runs"]) == 8
+    for run in result["runs"]:
+        folder = f"grid/{run['mixer']}-{run['learning_rate']:g}-{run['seed']}"
+        lines = driver.metrics(folder, "validation")
+        assert run["steps"] == [10, 20] and run["reason"] == "steps"
+        assert run["accuracy"] == [line["accuracy"] for line in lines]
+        assert driver.metrics(folder, "run")[0]["config"]["model.mixer"] == f'"{run["mixer"]}"'
+    for best, mixer in zip(result["best"], mixers, strict=True):
+        assert best["mixer"] == mixer
+        for entry, seed in zip(best["seeds"], (1, 2), strict=True):
+            ends = [r["accuracy"][-1] for r in result["runs"] if (r["mixer"], r["seed"]) == (mixer, seed)]
+            assert entry["seed"] == seed and entry["accuracy"] == max(ends)
+        mean = sum(entry["accuracy"] for entry in best["seeds"]) / 2
+        assert best["mean_accuracy"] == pytest.approx(mean)
+    assert (driver.folder / "grid/sweep.txt").read_text() in done.stdout
+
+
+def test_a_run_is_the_one_that_train_would_make(driver):
+    _, result = compare(driver, "--mixers", "simple_gla", steps=10)
+    assert len(result["runs"]) == 4
+    driver.train("alone", optimiser__steps=10, optimiser__learning_rate=1e-2, run__seed=2,
+                 run__validate_every=10, model__mixer="simple_gla")  # fmt: skip
+    run = next(r for r in result["runs"] if r["learning_rate"] == 1e-2 and r["seed"] == 2)
+    assert run["loss"] == [driver.metrics("alone", "validation")[0]["loss"]]
+
+
+def test_runs_that_fail_are_named_and_the_others_kept(driver):
+    settings = ("--mixers", "palimpsa,palimpsest", "--seeds", "1", "--rates", "1e-2")
+    done, result = compare(driver, *settings, status=1, steps=10)
+    assert "of 2 runs these failed: palimpsest-0.01-1 (status 2)" in done.stderr
+    assert [r["mixer"] for r in result["runs"]] == ["palimpsa"]
