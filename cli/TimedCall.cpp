@@ -1,11 +1,9 @@
-// TimedCall: tensors as the kernels describe them, and a host that counts.
+// TimedCall: tensors as the kernels describe them.
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/TimedCall.h"
 
 #include "runtime/Draw.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 namespace recurra::cli {
@@ -80,33 +78,6 @@ void TimedCall::prepare(const Recurrence &recurrence, const Spec &spec) {
     launch.tensors.push_back(tensors.at(key).view());
   }
   launches.push_back(std::move(launch));
-}
-
-void *CountingHost::allocate(void *self, std::int64_t bytes) {
-  auto &host = *static_cast<CountingHost *>(self);
-  std::int64_t rounded = (bytes + 63) / 64 * 64;
-  void *memory = std::aligned_alloc(64, static_cast<std::size_t>(rounded));
-  host.blocks[memory] = bytes;
-  host.lent += bytes;
-  host.most = std::max(host.most, host.lent);
-  return memory;
-}
-
-void CountingHost::release(void *self, void *memory) {
-  auto &host = *static_cast<CountingHost *>(self);
-  host.lent -= host.blocks[memory];
-  host.blocks.erase(memory);
-  std::free(memory);
-}
-
-recurra_host CountingHost::host() {
-  auto parallelFor = [](void *self, std::int64_t count,
-                        void (*body)(void *, std::int64_t, std::int64_t),
-                        void *argument) {
-    recurra_host pool = static_cast<CountingHost *>(self)->threads.host();
-    pool.parallel_for(pool.context, count, body, argument);
-  };
-  return {this, allocate, release, parallelFor};
 }
 
 void TimedCall::run() {

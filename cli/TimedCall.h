@@ -2,30 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "cli/CountingHost.h"
 #include "cli/Sizes.h"
 #include "dsl/Evaluate.h"
 #include "runtime/HostTensor.h"
 #include "runtime/Kernel.h"
-#include "runtime/ThreadHost.h"
 
 namespace recurra::cli {
-
-/// A ThreadHost that knows how much memory it lent at most.
-class CountingHost {
-public:
-  explicit CountingHost(int threads) : threads(threads) {}
-  /// Refers to this object.
-  recurra_host host();
-  std::int64_t mostLent() const { return most; }
-
-private:
-  static void *allocate(void *self, std::int64_t bytes);
-  static void release(void *self, void *memory);
-
-  ThreadHost threads;
-  std::map<void *, std::int64_t> blocks;
-  std::int64_t lent = 0, most = 0;
-};
 
 class TimedCall {
 public:
