@@ -67,7 +67,8 @@ void TimedCall::prepare(const Recurrence &recurrence, const Spec &spec) {
   Launch launch{Kernel::compile(recurrence, spec), {}};
   for (const json &argument : description["arguments"]) {
     std::string kind = argument["kind"], name = argument["name"];
-    std::string key = kind + ' ' + name;
+    std::string key = kind;
+    key.append(" ").append(name);
     if (!tensors.count(key)) {
       tensors.emplace(
           key, makeTensor(kind, name,
