@@ -34,10 +34,11 @@ def pytest_collection_modifyitems(config, items):
         kept = share(items, shard)
         config.hook.pytest_deselected(items=[x for x in items if x not in kept])
         items[:] = kept
-    if missing():
-        for item in items:
-            if not item.get_closest_marker("host"):
-                item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU"))
+    for item in items:
+        if missing() and not item.get_closest_marker("host"):
+            item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU"))
+        elif DEVICE.type != "cuda" and item.get_closest_marker("alone"):
+            item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU: too large to try"))
 
 
 def pytest_terminal_summary(terminalreporter):
