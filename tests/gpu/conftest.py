@@ -50,6 +50,17 @@ def pytest_terminal_summary(terminalreporter):
             f"A trial on {DEVICE}: nothing was tested on a GPU.")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """Kernels of an earlier build must not be what these tests run; the parts
+    of suite.py share a cache of their own."""
+    import recurra
+
+    if "RECURRA_CACHE_DIR" not in os.environ:
+        recurra.set_option("cache_dir", str(tmp_path_factory.mktemp("kernels")))
+    recurra.set_option("quiet", True)
+
+
 @pytest.fixture(autouse=True)
 def memory_goes_back():
     yield

@@ -115,7 +115,7 @@ def wait_for(workers, seconds, tell):
             else:
                 result[worker.label] = None
             waiting.remove(worker)
-            tell(f"compiled {worker.label}: {worker.seconds:.0f} s "
+            tell(f"{worker.label}: {worker.seconds:.0f} s "
                  f"{result[worker.label] or 'ok'}")
         time.sleep(0.2)
     return result
