@@ -114,15 +114,17 @@ def run_graphs(entrants, inputs, clock):
         entrant.times["graph"] = taken.get(entrant.name, [])
 
 
-def difference(entrant, ours):
-    """|output - ours| / |ours| over the whole tensor."""
-    if entrant.output is None or ours is None or not entrant.contender.divides:
+def difference(entrant, entrants):
+    """|output - ours| / |ours| over the whole tensor, ours being the op of
+    Recurra for the same recurrence."""
+    ours = next((x.output for x in entrants if x.name == entrant.contender.beside), None)
+    if entrant.output is None or ours is None:
         return None
     truth = ours.double()
     return float((entrant.output.double() - truth).norm() / truth.norm())
 
 
-def row(entrant, shape, inputs, ours, device):
+def row(entrant, entrants, shape, inputs, device):
     entry, x = entrant.contender, inputs[0]
     least = floor(shape, [x[n] for n in entry.reads], [x["d_o"]],
                   [x[n] for n in entry.states] if shape.decode else [],
@@ -137,7 +139,7 @@ def row(entrant, shape, inputs, ours, device):
         "floor_forward_ms": least.forward, "floor": vars(least),
         "forward_runs": entrant.times.get("forward", []),
         "forward_backward_runs": entrant.times.get("both", []),
-        "difference": difference(entrant, ours), "exact": entry.exact,
+        "difference": difference(entrant, entrants), "exact": entry.exact,
         "first_call_s": entrant.first_s, "error": entrant.error}
 
 
@@ -153,6 +155,4 @@ def contest(sizes, names, peers, device, sets=3, budget=1000.0, tell=lambda name
         run_mode(entrants, mode, inputs, clock)
     if shape.decode and clock.on_gpu and budget is not None:
         run_graphs(entrants, inputs, clock)
-    ours = next((x.output for x in entrants
-                 if x.contender.ours and x.contender.divides), None)
-    return [row(x, shape, inputs, ours, device) for x in entrants]
+    return [row(x, entrants, shape, inputs, device) for x in entrants]

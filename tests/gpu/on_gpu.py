@@ -124,4 +124,4 @@ def same(a, b):
 
 def bits(x):
     """So that NaNs compare, and zeros of either sign differ."""
-    return x.contiguous().view(torch.uint8)
+    return x.contiguous().view(-1).view(torch.uint8)

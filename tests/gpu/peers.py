@@ -20,10 +20,12 @@ from pathlib import Path
 @dataclass(frozen=True)
 class Contender:
     """`load(folder)` gives `step(inputs)` and `start(inputs)`: the call for
-    many tokens, and for one token with states. `reads`: names of the inputs.
-    `divides`: the readout divides by a state."""
+    many tokens, and for one token with states. `beside`: the op of Recurra for
+    the same recurrence. `reads`: names of the inputs. `divides`: the readout
+    divides by a state."""
 
     name: str
+    beside: str
     reads: tuple
     states: tuple
     divides: bool
@@ -49,7 +51,7 @@ def ours(name, reads, states, divides):
 
         return step, start
 
-    return Contender(name, reads, states, divides, load, ours=True)
+    return Contender(name, name, reads, states, divides, load, ours=True)
 
 
 def _bare(name, folder):
@@ -148,15 +150,15 @@ Q, DELTA = ("q", "k", "v", "g"), ("q", "k", "v", "g", "beta1")
 PALIMPSA, THEIRS = Q + ("beta",), ("q", "k", "v", "gt", "beta")
 CONTENDERS = {x.name: x for x in (
     ours("palimpsa", PALIMPSA, ("M", "J"), True),
-    Contender("reference", THEIRS, ("mu", "I"), True, load_reference, skips=wraps),
-    Contender("approximation", THEIRS, ("mu", "I"), True,
+    Contender("reference", "palimpsa", THEIRS, ("mu", "I"), True, load_reference, skips=wraps),
+    Contender("approximation", "palimpsa", THEIRS, ("mu", "I"), True,
               approximation("chunk_fast_palimpsa.py"), exact=False),
-    Contender("approximation_v2", THEIRS, ("mu", "I"), True,
+    Contender("approximation_v2", "palimpsa", THEIRS, ("mu", "I"), True,
               approximation("chunk_fast_palimpsa_v2.py"), exact=False),
-    Contender("fla_gated_delta_rule", DELTA, ("S",), False,
+    Contender("fla_gated_delta_rule", "gated_delta_rule", DELTA, ("S",), False,
               fla("fla.ops.gated_delta_rule", "chunk_gated_delta_rule",
                   "fused_recurrent_gated_delta_rule", DELTA)),
-    Contender("fla_simple_gla", Q, ("S",), False,
+    Contender("fla_simple_gla", "simple_gla", Q, ("S",), False,
               fla("fla.ops.simple_gla", "chunk_simple_gla",
                   "fused_recurrent_simple_gla", Q)),
     ours("gated_delta_rule", DELTA, ("S",), False),
