@@ -5,7 +5,6 @@
 #include "cli/Sizes.h"
 #include "runtime/Kernel.h"
 
-#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -37,22 +36,16 @@ std::string planForm(const Recurrence &recurrence, Direction direction) {
   }
 }
 
-std::string classOf(const std::string &form) {
-  static const std::map<std::string, std::string> classes = {
-      {"matmul", "1"}, {"vector", "1b"}, {"delta", "2"},
-      {"scan", "3"},   {"walk", "4"},
-  };
-  auto found = classes.find(form);
-  return found == classes.end() ? "4" : found->second;
-}
-
 } // namespace
 
 Algorithm algorithmOf(const Recurrence &recurrence) {
   Spec spec = SpecOptions().spec(recurrence, Direction::Forward);
   std::string linear = inspectKernel(recurrence, spec, "linear");
-  std::string form = between(linear, "rec.form = \"", "\"");
-  return {classOf(form), form, planForm(recurrence, Direction::Forward),
+  auto attribute = [&](const std::string &name) {
+    return between(linear, "rec." + name + " = \"", "\"");
+  };
+  return {attribute("class"), attribute("form"),
+          planForm(recurrence, Direction::Forward),
           planForm(recurrence, Direction::Backward)};
 }
 

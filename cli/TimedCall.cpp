@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/TimedCall.h"
 
+#include "runtime/ArgumentSizes.h"
 #include "runtime/Draw.h"
 
 #include <nlohmann/json.hpp>
@@ -10,21 +11,6 @@ namespace recurra::cli {
 namespace {
 
 using nlohmann::json;
-
-std::vector<std::int64_t> resolve(const json &shape, const Call &call,
-                                  std::int64_t interval) {
-  std::vector<std::int64_t> sizes;
-  for (const std::string symbol : shape) {
-    sizes.push_back(symbol == "B" || symbol == "N" ? call.batch
-                    : symbol == "T"                ? call.tokens
-                    : symbol == "H"                ? call.heads
-                    : symbol == "Hg"               ? call.heads / call.group
-                    : symbol == "S"
-                        ? call.batch * call.tokens / interval + call.batch
-                        : std::stoll(symbol));
-  }
-  return sizes;
-}
 
 std::int64_t bytesOf(DType dtype, const std::vector<std::int64_t> &sizes) {
   auto bytes = static_cast<std::int64_t>(sizeInBytes(dtype));
@@ -73,7 +59,7 @@ void TimedCall::prepare(const Recurrence &recurrence, const Spec &spec) {
       tensors.emplace(
           key, makeTensor(kind, name,
                           *parseDType(argument["dtype"].get<std::string>()),
-                          resolve(argument["shape"], call,
+                          sizesOf(argument["shape"], call,
                                   description["checkpoint_interval"])));
     }
     launch.tensors.push_back(tensors.at(key).view());

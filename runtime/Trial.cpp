@@ -3,6 +3,7 @@
 #include "runtime/Trial.h"
 
 #include "dsl/CallCheck.h"
+#include "runtime/ArgumentSizes.h"
 #include "runtime/Draw.h"
 #include "runtime/HostTensor.h"
 #include "runtime/Kernel.h"
@@ -16,30 +17,6 @@ namespace {
 
 using nlohmann::json;
 using Tensors = std::map<std::string, HostTensor>;
-
-std::int64_t sequencesIn(const Call &call) {
-  return call.offsets.empty()
-             ? call.batch
-             : static_cast<std::int64_t>(call.offsets.size()) - 1;
-}
-
-std::vector<std::int64_t> resolve(const json &shape, const Call &call,
-                                  std::int64_t interval) {
-  std::int64_t sequences = sequencesIn(call);
-  std::int64_t saved = interval > 0 ? call.batch * call.tokens / interval : 0;
-  const std::map<std::string, std::int64_t> symbols = {
-      {"B", call.batch}, {"T", call.tokens},
-      {"H", call.heads}, {"Hg", call.heads / call.group},
-      {"N", sequences},  {"S", saved + sequences}};
-  std::vector<std::int64_t> sizes;
-  for (const json &symbol : shape) {
-    auto found = symbols.find(symbol);
-    sizes.push_back(found == symbols.end()
-                        ? std::stoll(symbol.get<std::string>())
-                        : found->second);
-  }
-  return sizes;
-}
 
 /// The array that an argument reads, or null if the kernel writes it.
 const Array *sourceOf(const std::string &kind, const std::string &name,
@@ -74,7 +51,7 @@ void launchDirection(const Trial &trial, Direction direction, Tensors &tensors,
     HostTensor fresh =
         source ? HostTensor(dtype, *source, trial.gap)
                : HostTensor(dtype,
-                            resolve(argument["shape"], trial.call,
+                            sizesOf(argument["shape"], trial.call,
                                     description["checkpoint_interval"]),
                             trial.gap);
     std::string key = kind;

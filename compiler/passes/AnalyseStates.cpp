@@ -31,6 +31,7 @@ struct AnalyseStates : impl::AnalyseStatesBase<AnalyseStates> {
       }
       scan->setAttr("rec.states", builder.getArrayAttr(states));
       scan->setAttr("rec.form", builder.getStringAttr(verdict.form));
+      scan->setAttr("rec.class", builder.getStringAttr(classOf(verdict.form)));
       if (!verdict.why.empty()) {
         scan->setAttr("rec.why", builder.getStringAttr(verdict.why));
       }

@@ -103,7 +103,7 @@ def AnalyseStates : Pass<"analyse-states", "::mlir::func::FuncOp"> {
     rec.scan forward over(..) carry(%S = %S0 : !kv) -> (!v) {
     // becomes
     rec.scan forward over(..) carry(%S = %S0 : !kv) -> (!v) attributes {
-      rec.form = "matmul", rec.states = [
+      rec.class = "1", rec.form = "matmul", rec.states = [
         {name = "S", solved = 0, chain = "decay scalar, input rank 1",
          read = "linear"} ]} {
     ```

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsl/dsl.h"
 #include "ops/catalogue/Catalogue.h"
+#include "tests/dsl/EveryOperator.h"
 #include "tests/dsl/RandomCall.h"
 
 #include <chrono>
@@ -133,7 +134,6 @@ TEST_P(CatalogueGradient, ReachesWhatTheInitialStateIsMadeOf) {
 INSTANTIATE_TEST_SUITE_P(All, CatalogueGradient, testing::ValuesIn(catalogue()),
                          [](const auto &info) { return info.param.name; });
 
-/// A new operator must enter the definition below.
 void expectEveryOperator(const Recurrence &recurrence) {
   std::vector<NodeRef> roots;
   for (const State &state : recurrence.states) {
@@ -157,25 +157,7 @@ void expectEveryOperator(const Recurrence &recurrence) {
 }
 
 TEST(Gradient, AgreesForEveryOperator) {
-  using namespace recurra::dsl;
-  Recurrence all = define("all", [](Builder &r) {
-    Axis A = r.axis("D"), B = r.axis("E");
-    Expr x = r.token("x", {A}), y = r.token("y", {A, B}, positive);
-    Expr z = r.token("z", {A}, range(-0.9, 0.9));
-    Expr w = r.head("w", {B, A}, perGroup), p = r.scalar("p", positive);
-    recurra::dsl::State s = r.state("s", {A}, initial(sum(w, B) * p));
-    Expr smooth = exp(x) + log(y) + expm1(z) + log1p(z) + sqrt(y) + rsqrt(y) +
-                  tanh(x) + sigmoid(y) + softplus(x) + logsigmoid(x) + silu(x) +
-                  square(z) + abs(x) + min(x, z) + max(x, y) +
-                  select(x < z, x * y, z / y) + select(z <= x, x, -z) +
-                  detach(x) * z;
-    Expr over = sum(y * w, B) + mean(smooth, B) + max(y, B) +
-                softmax(x * p, A) + l2norm(x - 1, A);
-    s = tanh(-s) * over + previous(x) * previous(over * z, "both");
-    Expr wide = rename(s, A, B);
-    r.output("o", wide + y.at(A, 2) + extent(A), optional);
-    r.output("twice", softmax(y, B) * w);
-  });
+  Recurrence all = everyOperator();
   expectEveryOperator(all);
   expectVectorProductsAgree(all, {2, 4, 4, 2, {}});
 }

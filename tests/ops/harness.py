@@ -11,9 +11,7 @@ import recurra
 from measure import BOUNDS, worst
 from oracle import Oracle
 
-ENTRIES = ("palimpsa", "palimpsa_mu", "linear_attention", "simple_gla", "gla",
-           "hgrn", "gated_delta_rule", "gated_delta_product", "mamba1",
-           "longhorn", "mlstm", "slstm")
+ENTRIES = tuple(entry.name for entry in recurra.catalogue())
 COARSE_FIRST = ("bfloat16", "float16", "float32", "float64")
 
 

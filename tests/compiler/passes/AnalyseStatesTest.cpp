@@ -3,12 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/Import.h"
 #include "compiler/Pipeline.h"
-#include "compiler/passes/Passes.h"
 #include "compiler/passes/StateAnalysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 #include "ops/catalogue/Catalogue.h"
 
 #include <fstream>
@@ -33,11 +31,7 @@ std::string verdictOf(const Recurrence &entry) {
   auto module = importRecurrence(context, entry, spec, error);
   EXPECT_TRUE(module) << error;
   mlir::PassManager passes(&context);
-  passes.addPass(mlir::createCanonicalizerPass());
-  passes.addPass(mlir::createCSEPass());
-  passes.addNestedPass<mlir::func::FuncOp>(createLinearise());
-  passes.addPass(mlir::createCanonicalizerPass());
-  passes.addPass(mlir::createCSEPass());
+  addLinearPhase(passes);
   EXPECT_TRUE(mlir::succeeded(passes.run(*module)));
   module->walk([&](rec::ScanOp scan) {
     ScanVerdict verdict = analyseStates(scan);

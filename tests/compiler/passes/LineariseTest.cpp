@@ -3,13 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/Import.h"
 #include "compiler/Pipeline.h"
-#include "compiler/passes/Passes.h"
 #include "compiler/rec/Rec.h"
 #include "dsl/dsl.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 #include "ops/catalogue/Catalogue.h"
 
 #include <gtest/gtest.h>
@@ -76,11 +74,7 @@ ScanText linearised(const Recurrence &recurrence, const Names &names) {
   auto module = importRecurrence(context, recurrence, spec, error);
   EXPECT_TRUE(module) << error;
   mlir::PassManager passes(&context);
-  passes.addPass(mlir::createCanonicalizerPass());
-  passes.addPass(mlir::createCSEPass());
-  passes.addNestedPass<mlir::func::FuncOp>(createLinearise());
-  passes.addPass(mlir::createCanonicalizerPass());
-  passes.addPass(mlir::createCSEPass());
+  addLinearPhase(passes);
   EXPECT_TRUE(mlir::succeeded(passes.run(*module)));
   module->walk([&](rec::ScanOp scan) {
     for (auto [i, value] : llvm::enumerate(scan.getYield().getCarried())) {
@@ -198,7 +192,7 @@ TEST(Linearise, LeavesOtherEntriesAlone) {
     auto module = importRecurrence(context, entry, spec, error);
     ASSERT_TRUE(module) << error;
     mlir::PassManager passes(&context);
-    passes.addNestedPass<mlir::func::FuncOp>(createLinearise());
+    addLinearise(passes);
     ASSERT_TRUE(mlir::succeeded(passes.run(*module)));
     module->walk([&](rec::ScanOp scan) {
       for (unsigned i = 0; i < scan.getInits().size(); ++i) {

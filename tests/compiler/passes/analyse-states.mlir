@@ -2,7 +2,7 @@
 
 // A gate that grows rules out chunked products: exp(G_i - G_j) could overflow.
 // CHECK-LABEL: func.func @growing
-// CHECK: rec.form = "scan"
+// CHECK: rec.class = "3", rec.form = "scan"
 // CHECK-SAME: chain = "decay scalar, input rank 1"
 // CHECK-SAME: read = "linear"
 // CHECK-SAME: rec.why = "log decay of S may be positive"
