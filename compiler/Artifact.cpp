@@ -106,6 +106,8 @@ void visit(Archive &archive, N &nest) {
   archive.list(nest.tasks);
   archive.field(nest.scratchBytes);
   archive.field(nest.warps);
+  archive.field(nest.workersPerBlock);
+  archive.field(nest.sharedBytes);
   archive.field(nest.registers);
   archive.field(nest.spillBytes);
 }

@@ -41,12 +41,14 @@ struct Workspace {
 
 /// One top-level loop nest: `tasks` independent tasks, run before the next
 /// nest. A task may use `scratch` bytes of its worker's scratch memory; a
-/// worker is a thread (cpu) or a warp (cuda, see KernelAbi.h).
+/// worker is a thread (cpu), or a warp or a block (cuda, see KernelAbi.h).
 struct Nest {
   std::string entry;              ///< symbol in the object code
   std::vector<std::string> tasks; ///< factors of the task count, as in shape
   std::int64_t scratchBytes = 0;
-  std::int64_t warps = 0;      ///< cuda: per block
+  std::int64_t warps = 0;           ///< cuda: per block
+  std::int64_t workersPerBlock = 1; ///< cuda: warps (walk), or the block (scan)
+  std::int64_t sharedBytes = 0;     ///< cuda: dynamic, per block
   std::int64_t registers = 0;  ///< cuda: per thread
   std::int64_t spillBytes = 0; ///< cuda: of registers to memory, per thread
 };

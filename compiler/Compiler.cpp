@@ -77,6 +77,8 @@ public:
 
 private:
   LogicalResult take(Diagnostic &diagnostic);
+  FailureOr<func::FuncOp> lowerInScanForm(const TargetDescription &description,
+                                          Plan &plan);
   func::FuncOp function();
   bool fail(const std::string &message);
   bool run(llvm::function_ref<void(OpPassManager &)> addPasses);
@@ -188,6 +190,26 @@ bool Compilation::makeLinear() {
   return run(addTidy);
 }
 
+/// If the target can run it so; else leaves the module as it is, with a remark
+/// that says why, and the plan too.
+FailureOr<func::FuncOp>
+Compilation::lowerInScanForm(const TargetDescription &description, Plan &plan) {
+  auto scan = makeScanPlan(function(), spec, description, plan);
+  if (!scan) {
+    return failure();
+  }
+  OwningOpRef<ModuleOp> kept = module->clone();
+  auto lowered = lowerToChunk(function(), spec, *scan);
+  std::string why;
+  if (succeeded(lowered) && target->hasScanForm(*module, why)) {
+    plan = *scan;
+    return lowered;
+  }
+  module = std::move(kept);
+  diagnostics.remarks.push_back("walk form, not scan form: " + why);
+  return failure();
+}
+
 bool Compilation::toChunk(Artifact &artifact) {
   target = findTarget(spec.target);
   if (!target) {
@@ -210,7 +232,10 @@ bool Compilation::toChunk(Artifact &artifact) {
   if (failed(plan)) {
     return fail("no plan fits this recurrence");
   }
-  auto lowered = lowerToChunk(function(), spec, *plan);
+  auto lowered = lowerInScanForm(description, *plan);
+  if (failed(lowered)) {
+    lowered = lowerToChunk(function(), spec, *plan);
+  }
   if (failed(lowered)) {
     return fail("this recurrence cannot be lowered");
   }

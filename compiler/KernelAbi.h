@@ -34,11 +34,12 @@ using NestEntry = void (*)(const KernelBuffer *buffers,
 // KernelShape shape, std::int64_t tasks, char *scratch)` in the cubin that
 // Artifact::code holds. `Buffers` is `KernelBuffer[n]` by value, n = arguments
 // then workspaces; data and `shape.offsets` are device addresses. A block has
-// 32 * Nest::warps threads along x, no dynamic shared memory. Each warp runs
-// tasks warp, warp + all warps of the grid, ..: any grid of >= 1 block along x
-// gives the same bits, so one of min(ceil(tasks / warps), what the device holds
-// at once) suffices. `scratch` (256-byte aligned): scratchBytes for every warp
-// of the grid, not initialised; may be null if scratchBytes is 0. No launch if
-// there are no tasks. Nests in order, on one stream.
+// 32 * Nest::warps threads along x, Nest::sharedBytes of dynamic shared memory
+// and Nest::workersPerBlock workers. Each worker runs tasks w, w + all workers
+// of the grid, ..: any grid of >= 1 block along x gives the same bits, so one
+// of min(ceil(tasks / workersPerBlock), what the device holds at once) blocks
+// suffices. `scratch` (256-byte aligned): scratchBytes for every worker of the
+// grid, not initialised; may be null if scratchBytes is 0. No launch if there
+// are no tasks. Nests in order, on one stream.
 
 } // namespace recurra

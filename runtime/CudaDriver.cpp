@@ -29,6 +29,7 @@ bool findAll(void *library, CudaDriver &driver) {
          find(library, "cuModuleGetFunction", driver.moduleGetFunction) &&
          find(library, "cuOccupancyMaxActiveBlocksPerMultiprocessor",
               driver.maxActiveBlocks) &&
+         find(library, "cuFuncSetAttribute", driver.functionSetAttribute) &&
          find(library, "cuLaunchKernel", driver.launchKernel) &&
          find(library, "cuGetErrorString", driver.getErrorString);
 }

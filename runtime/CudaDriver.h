@@ -20,6 +20,7 @@ struct CudaDriver {
   int (*moduleGetFunction)(void **function, void *module, const char *name);
   int (*maxActiveBlocks)(int *blocks, void *function, int threads,
                          std::size_t sharedBytes);
+  int (*functionSetAttribute)(void *function, int attribute, int value);
   int (*launchKernel)(void *function, unsigned gridX, unsigned gridY,
                       unsigned gridZ, unsigned blockX, unsigned blockY,
                       unsigned blockZ, unsigned sharedBytes, void *stream,

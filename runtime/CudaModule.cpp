@@ -34,17 +34,22 @@ private:
 Status loadFunction(const CudaDriver &driver, int device, void *module,
                     const Nest &nest, CudaModule::Function &function) {
   constexpr int multiprocessorCount = 16; // of CUdevice_attribute
+  constexpr int mostSharedBytes = 8;      // of CUfunction_attribute
   int multiprocessors = 0, blocks = 0;
   int error =
       driver.moduleGetFunction(&function.handle, module, nest.entry.c_str());
   error = error ? error
                 : driver.deviceGetAttribute(&multiprocessors,
                                             multiprocessorCount, device);
-  error =
-      error
-          ? error
-          : driver.maxActiveBlocks(&blocks, function.handle,
-                                   static_cast<int>(warpSize * nest.warps), 0);
+  int sharedBytes = static_cast<int>(nest.sharedBytes);
+  error = error || sharedBytes == 0
+              ? error
+              : driver.functionSetAttribute(function.handle, mostSharedBytes,
+                                            sharedBytes);
+  error = error ? error
+                : driver.maxActiveBlocks(
+                      &blocks, function.handle,
+                      static_cast<int>(warpSize * nest.warps), nest.sharedBytes);
   function.residentBlocks =
       std::max<std::int64_t>(1, std::int64_t(multiprocessors) * blocks);
   return cudaStatus(driver, error, "loading a kernel");
@@ -84,12 +89,13 @@ struct NestLaunch {
   std::int64_t tasks;
 
   std::int64_t blocks() const {
-    std::int64_t wanted = (tasks + nest.warps - 1) / nest.warps;
+    std::int64_t wanted =
+        (tasks + nest.workersPerBlock - 1) / nest.workersPerBlock;
     return std::min(wanted, function.residentBlocks);
   }
 
   Status run(const Host &host, KernelBuffer *buffers, KernelShape &shape) {
-    std::int64_t bytes = nest.scratchBytes * nest.warps * blocks();
+    std::int64_t bytes = nest.scratchBytes * nest.workersPerBlock * blocks();
     Loan scratch(host, bytes);
     if (!scratch.ok()) {
       return outOfMemory(bytes);
@@ -100,7 +106,8 @@ struct NestLaunch {
     int error =
         driver.launchKernel(function.handle, static_cast<unsigned>(blocks()), 1,
                             1, static_cast<unsigned>(warpSize * nest.warps), 1,
-                            1, 0, host.stream(), parameters, nullptr);
+                            1, static_cast<unsigned>(nest.sharedBytes),
+                            host.stream(), parameters, nullptr);
     return cudaStatus(driver, error, nest.entry.c_str());
   }
 };

@@ -269,3 +269,60 @@ FailureOr<Plan> recurra::makePlan(func::FuncOp function, const Spec &spec,
   }
   return plan;
 }
+
+/// Forward, the rows: a free axis, summed over least. Backward, the columns:
+/// the one summed over most, of several the longest.
+static std::string chooseScanAxis(func::FuncOp function, const Plan &walk,
+                                  const Spec &spec, bool isBackward) {
+  std::string best;
+  std::pair<std::int64_t, std::int64_t> most;
+  for (const std::string &axis : walk.states.front().axes) {
+    PlanTiling tiling(function, axis);
+    std::int64_t sums = tiling.getSums();
+    std::pair<std::int64_t, std::int64_t> rank(isBackward ? sums : -sums,
+                                               extentOf(spec, axis));
+    if (tiling.isLegal() && (best.empty() || rank > most)) {
+      best = axis;
+      most = rank;
+    }
+  }
+  return best;
+}
+
+std::optional<Plan> recurra::makeScanPlan(func::FuncOp function,
+                                          const Spec &spec,
+                                          const TargetDescription &target,
+                                          const Plan &walk) {
+  constexpr std::int64_t shortest = 16; // of an axis, for a matrix worth tiles
+  if (!target.scanTile || walk.states.empty() ||
+      spec.computeType() == DType::F64) {
+    return std::nullopt;
+  }
+  std::vector<std::string> axes = walk.states.front().axes;
+  for (const PlanState &state : walk.states) {
+    if (state.axes != axes || axes.size() != 2 ||
+        extentOf(spec, axes[0]) < shortest ||
+        extentOf(spec, axes[1]) < shortest) {
+      return std::nullopt;
+    }
+  }
+  bool isBackward = spec.direction == Direction::Backward;
+  Plan plan = walk;
+  plan.axis = chooseScanAxis(function, walk, spec, isBackward);
+  if (plan.axis.empty()) {
+    return std::nullopt;
+  }
+  std::int64_t own = extentOf(spec, plan.axis);
+  std::int64_t other =
+      extentOf(spec, plan.axis == axes[0] ? axes[1] : axes[0]);
+  std::int64_t states = walk.states.size();
+  std::int64_t tile = isBackward
+                          ? target.scanTile(other, own, states, true)
+                          : target.scanTile(own, other, states, false);
+  plan.form = "scan";
+  plan.isFree = true;
+  plan.tile = tile < own ? tile : 0;
+  plan.traceBytes =
+      isBackward ? plan.interval * bytesOf(plan, spec, plan.tile) : 0;
+  return plan;
+}

@@ -19,6 +19,11 @@ struct TargetDescription {
   /// Of states, that a lane may keep in registers; 0: tiles are chosen by the
   /// caches. Then `lanes` run along whichever axis suits a tile.
   std::int64_t registersForward = 0, registersBackward = 0;
+  /// If the target has the scan form: entries of the axis that a block owns,
+  /// for matrices of rows x columns. Forward, outputs are sums over the columns
+  /// and blocks own rows; backward, blocks own columns.
+  std::int64_t (*scanTile)(std::int64_t rows, std::int64_t columns,
+                           std::int64_t states, bool isReverse) = nullptr;
 };
 
 /// A state of the recurrence: its axes as the IR names them, in memory order.
@@ -60,5 +65,11 @@ std::int64_t planInterval(llvm::ArrayRef<PlanState> states, const Spec &spec,
 mlir::FailureOr<Plan> makePlan(mlir::func::FuncOp function, const Spec &spec,
                                const TargetDescription &target,
                                llvm::ArrayRef<PlanState> states);
+
+/// The plan in scan form, from the one in walk form; nothing if the states are
+/// no matrices that a target with that form can hold.
+std::optional<Plan> makeScanPlan(mlir::func::FuncOp function, const Spec &spec,
+                                 const TargetDescription &target,
+                                 const Plan &walk);
 
 } // namespace recurra

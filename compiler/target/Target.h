@@ -26,6 +26,13 @@ public:
   virtual bool describe(llvm::StringRef arch, TargetDescription &description,
                         std::string &message) const = 0;
 
+  /// Whether a function in `chunk` can be run in scan form, which its plan
+  /// proposes; if not, `why` says so for people.
+  virtual bool hasScanForm(mlir::ModuleOp, std::string &why) const {
+    why = "this target has no scan form";
+    return false;
+  }
+
   /// Appends the passes from `chunk` to the llvm dialect.
   virtual void lower(mlir::OpPassManager &passes,
                      llvm::StringRef arch) const = 0;

@@ -8,6 +8,7 @@
 #include "compiler/target/cuda/Disassemble.h"
 #include "compiler/target/cuda/KernelPrinter.h"
 #include "compiler/target/cuda/Nvrtc.h"
+#include "compiler/target/cuda/ScanTiles.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -52,7 +53,18 @@ public:
     description.l2Bytes = 4 << 20;
     description.registersForward = 128;
     description.registersBackward = 128;
-    return cuda::resolveCudaArch(name, arch, message);
+    if (!cuda::resolveCudaArch(name, arch, message)) {
+      return false;
+    }
+    // Roles of warps share registers by an instruction of this architecture.
+    description.scanTile = arch == "sm_90a" ? scanTile : nullptr;
+    return true;
+  }
+
+  bool hasScanForm(ModuleOp module, std::string &why) const override {
+    func::FuncOp function = functionOf(module);
+    function->setAttr(cuda::scanAttr, UnitAttr::get(module.getContext()));
+    return cuda::hasScanForm(function, why);
   }
 
   void lower(OpPassManager &, StringRef) const override {}
@@ -100,6 +112,13 @@ public:
   }
 
 private:
+  static std::int64_t scanTile(std::int64_t rows, std::int64_t columns,
+                               std::int64_t states, bool isReverse) {
+    cuda::ScanTiles tiles =
+        cuda::chooseScanTiles(rows, columns, states, isReverse);
+    return isReverse ? tiles.columns() : tiles.rows();
+  }
+
   static func::FuncOp functionOf(ModuleOp module) {
     return *module.getOps<func::FuncOp>().begin();
   }

@@ -45,6 +45,9 @@ struct MemoryView {
 /// An index per axis: of the row, for the lane axis.
 using Point = llvm::SmallVector<std::pair<mlir::StringAttr, std::string>, 4>;
 
+/// The type of an element of the user's memory.
+std::string storedName(mlir::Type element);
+
 class KernelFrame {
 public:
   KernelFrame(chunk::ForallOp forall, const cpu::AxisOrder &order)
@@ -83,6 +86,8 @@ public:
   std::string isInside(const Axis &axis, const Point &point) const;
 
   // Spans.
+  /// Which spans of the nest the variable `task` stands for.
+  void enterTask();
   std::string countOf(mlir::Value span);
   void enterSpan(mlir::Value span, llvm::StringRef origin);
   void openSpanLoop(mlir::Value span, bool isReverse);

@@ -5,6 +5,8 @@
 #include "compiler/passes/RecToChunk.h"
 #include "compiler/target/cuda/BlockPrinter.h"
 #include "compiler/target/cuda/Prelude.h"
+#include "compiler/target/cuda/ScanPrelude.h"
+#include "compiler/target/cuda/ScanPrinter.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -28,7 +30,6 @@ public:
 
 private:
   void printHead();
-  void printBuffers();
   void printScratch();
   void printStaging();
   void printTask();
@@ -45,7 +46,7 @@ std::string KernelPrinter::print() {
   f.text.line("const int lane = threadIdx.x % 32;");
   f.text.line("const Index warp = (Index)blockIdx.x * " +
               std::to_string(warpsPerBlock) + " + threadIdx.x / 32;");
-  printBuffers();
+  printBuffers(function, f);
   printScratch();
   f.text.open(
       "for (Index task = warp; task < tasks; task += (Index)gridDim.x * " +
@@ -53,7 +54,7 @@ std::string KernelPrinter::print() {
   printTask();
   f.text.close();
   f.text.close();
-  nest.warps = warpsPerBlock;
+  nest.warps = nest.workersPerBlock = warpsPerBlock;
   return f.text.str();
 }
 
@@ -75,46 +76,6 @@ void KernelPrinter::printHead() {
   f.text.open(nest.entry +
               "(const __grid_constant__ Buffers buffers,\n        const "
               "__grid_constant__ Shape shape, Index tasks, char *scratch)");
-}
-
-/// "input q" is q; other kinds are named by what they are.
-static std::string nameOfArgument(StringAttr argument) {
-  auto [kind, name] = argument.getValue().rsplit(' ');
-  StringRef suffix = llvm::StringSwitch<StringRef>(kind)
-                         .Case("initial-state", "_initial")
-                         .Case("checkpoint", "_saved")
-                         .Case("output-cotangent", "_cotangent")
-                         .Case("final-state-cotangent", "_final_cotangent")
-                         .Case("final-state", "_final")
-                         .Case("input-gradient", "_gradient")
-                         .Case("initial-state-gradient", "_initial_gradient")
-                         .Default("");
-  return (name + suffix).str();
-}
-
-/// The arguments that the nest uses, by name.
-void KernelPrinter::printBuffers() {
-  unsigned number = 0;
-  auto add = [&](Value buffer, StringRef otherwise) {
-    bool isUsed = llvm::any_of(buffer.getUsers(), [&](Operation *user) {
-      return forall->isProperAncestor(user);
-    });
-    if (isUsed) {
-      std::string name = f.text.name(otherwise);
-      f.text.line("const Buffer &" + name + " = buffers.list[" +
-                  std::to_string(number) + "];");
-      f.buffers[buffer] = name;
-    }
-    ++number;
-  };
-  for (BlockArgument argument : function.getArguments()) {
-    auto kind = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                      "chunk.arg");
-    add(argument, kind ? nameOfArgument(kind) : "argument");
-  }
-  for (auto alloc : function.getOps<chunk::AllocOp>()) {
-    add(alloc.getResult(), nameOf(alloc.getResult()) + "_parts");
-  }
 }
 
 Type KernelPrinter::element() {
@@ -204,35 +165,87 @@ void KernelPrinter::printStaging() {
   f.text.line(type + " *const staging = stagingOfBlock[threadIdx.x / 32];");
 }
 
-/// Which spans a task stands for; then the body.
 void KernelPrinter::printTask() {
-  unsigned count = forall.getNumIterators();
-  SmallVector<std::string> origins(count);
-  if (count > 0) {
-    f.text.line("Index rest = task;");
-  }
-  for (unsigned i = count; i-- > 0;) {
-    StringRef axis = forall.getAxis(i);
-    std::int64_t step = forall.getSteps()[i];
-    std::string name = axis == "N"   ? "sequence"
-                       : axis == "H" ? "head"
-                                     : "first" + axis.str();
-    std::string number = f.countOf(forall.getSpan(i));
-    origins[i] = f.text.name(name);
-    f.text.line("const Index " + origins[i] + " = " +
-                (i == 0 ? "rest" : "rest % (" + number + ")") +
-                (step == 1 ? "" : " * " + std::to_string(step)) + ";");
-    if (i > 0) {
-      f.text.line("rest /= " + number + ";");
-    }
-  }
-  for (unsigned i = 0; i < count; ++i) {
-    f.enterSpan(forall.getSpan(i), origins[i]);
-  }
+  f.enterTask();
   BlockPrinter(f, forall.getBlock()).print();
 }
 
 } // namespace
+
+/// "input q" is q; other kinds are named by what they are.
+static std::string nameOfArgument(StringAttr argument) {
+  auto [kind, name] = argument.getValue().rsplit(' ');
+  StringRef suffix = llvm::StringSwitch<StringRef>(kind)
+                         .Case("initial-state", "_initial")
+                         .Case("checkpoint", "_saved")
+                         .Case("output-cotangent", "_cotangent")
+                         .Case("final-state-cotangent", "_final_cotangent")
+                         .Case("final-state", "_final")
+                         .Case("input-gradient", "_gradient")
+                         .Case("initial-state-gradient", "_initial_gradient")
+                         .Default("");
+  return (name + suffix).str();
+}
+
+void printBuffers(func::FuncOp function, KernelFrame &f) {
+  unsigned number = 0;
+  auto add = [&](Value buffer, StringRef otherwise) {
+    bool isUsed = llvm::any_of(buffer.getUsers(), [&](Operation *user) {
+      return f.source->isProperAncestor(user);
+    });
+    if (isUsed) {
+      std::string name = f.text.name(otherwise);
+      f.text.line("const Buffer &" + name + " = buffers.list[" +
+                  std::to_string(number) + "];");
+      f.buffers[buffer] = name;
+    }
+    ++number;
+  };
+  for (BlockArgument argument : function.getArguments()) {
+    auto kind = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                      "chunk.arg");
+    add(argument, kind ? nameOfArgument(kind) : "argument");
+  }
+  for (auto alloc : function.getOps<chunk::AllocOp>()) {
+    add(alloc.getResult(), nameOf(alloc.getResult()) + "_parts");
+  }
+}
+
+/// The form of each nest; null: walk.
+static std::vector<std::unique_ptr<ScanForm>>
+findForms(func::FuncOp function, const cpu::AxisOrder &order,
+          std::string &why) {
+  std::vector<std::unique_ptr<ScanForm>> forms;
+  bool isWanted = function->hasAttr(scanAttr);
+  for (auto forall : function.getOps<chunk::ForallOp>()) {
+    // The first nest is the recurrence; those behind it add up parts.
+    forms.push_back(isWanted && forms.empty()
+                        ? ScanForm::find(forall, order, why)
+                        : nullptr);
+  }
+  return forms;
+}
+
+static ScanTiles tilesOf(const ScanForm &form) {
+  std::int64_t rows = form.rowExtent, columns = form.columnExtent;
+  if (form.slice) {
+    auto type = cast<chunk::SpanType>(form.slice.getType());
+    (type.getAxis() == form.rows ? rows : columns) = type.getCapacity();
+  }
+  return chooseScanTiles(rows, columns, form.states.size(), form.isReverse);
+}
+
+bool hasScanForm(func::FuncOp function, std::string &why) {
+  cpu::AxisOrder order(function, warpSize);
+  auto forms = findForms(function, order, why);
+  if (forms.empty() || !forms.front()) {
+    return false;
+  }
+  Nest nest;
+  why = "its sums do not fit the roles of a block";
+  return ScanPrinter(*forms.front(), tilesOf(*forms.front()), nest, order)
+      .isPrintable();
+}
 
 Program printProgram(func::FuncOp function) {
   Program program;
@@ -245,13 +258,20 @@ Program printProgram(func::FuncOp function) {
   if (auto plan = function->getAttrOfType<StringAttr>("chunk.plan")) {
     program.text += ": " + plan.str();
   }
+  cpu::AxisOrder order(function, warpSize);
+  std::string why;
+  auto forms = findForms(function, order, why);
   program.text += prelude;
+  if (!forms.empty() && forms.front()) {
+    program.text += scanPrelude;
+  }
   program.text += "\nstruct Buffers { Buffer list[" +
                   std::to_string(std::max<std::size_t>(buffers, 1)) + "]; };\n";
-  cpu::AxisOrder order(function, warpSize);
-  for (auto [forall, nest] :
-       llvm::zip(function.getOps<chunk::ForallOp>(), program.nests)) {
-    program.text += KernelPrinter(function, forall, nest, order).print();
+  for (auto [forall, nest, form] : llvm::zip(
+           function.getOps<chunk::ForallOp>(), program.nests, forms)) {
+    program.text +=
+        form ? ScanPrinter(*form, tilesOf(*form), nest, order).print(function)
+             : KernelPrinter(function, forall, nest, order).print();
   }
   return program;
 }

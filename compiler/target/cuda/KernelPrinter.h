@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/Artifact.h"
+#include "compiler/target/cuda/KernelFrame.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace recurra::cuda {
@@ -13,5 +14,15 @@ struct Program {
 };
 
 Program printProgram(mlir::func::FuncOp function);
+
+/// Marks a function whose plan has the scan form.
+inline constexpr llvm::StringLiteral scanAttr = "cuda.scan";
+
+/// Whether a function's first nest can be printed in scan form; if not, `why`
+/// says so for people.
+bool hasScanForm(mlir::func::FuncOp function, std::string &why);
+
+/// The arguments that the nest uses, by name.
+void printBuffers(mlir::func::FuncOp function, KernelFrame &f);
 
 } // namespace recurra::cuda

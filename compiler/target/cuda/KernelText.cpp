@@ -61,9 +61,9 @@ void KernelText::open(const Twine &content) {
   ++depth;
 }
 
-void KernelText::close() {
+void KernelText::close(const Twine &end) {
   --depth;
-  line("}");
+  line(end);
 }
 
 std::string nameOf(Value value) {

@@ -21,7 +21,7 @@ public:
   void comment(const llvm::Twine &text) { line("// " + text); }
   /// A line that ends in "{", and the lines of its block further right.
   void open(const llvm::Twine &text);
-  void close();
+  void close(const llvm::Twine &end = "}");
 
   const std::string &str() const { return text; }
 

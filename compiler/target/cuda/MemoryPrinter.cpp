@@ -53,7 +53,7 @@ static std::optional<Axis> keptAxis(StringAttr name, std::int64_t window,
   return Axis{name, ceilDiv(size, per)};
 }
 
-static std::string storedName(Type element) {
+std::string storedName(Type element) {
   return element.isBF16()  ? "bf16"
          : element.isF16() ? "f16"
          : element.isF64() ? "double"

@@ -89,6 +89,32 @@ void KernelFrame::enterSpan(Value span, StringRef origin) {
   }
 }
 
+void KernelFrame::enterTask() {
+  unsigned count = source.getNumIterators();
+  SmallVector<std::string> origins(count);
+  if (count > 0) {
+    text.line("Index rest = task;");
+  }
+  for (unsigned i = count; i-- > 0;) {
+    StringRef axis = source.getAxis(i);
+    std::int64_t step = source.getSteps()[i];
+    std::string name = axis == "N"   ? "sequence"
+                       : axis == "H" ? "head"
+                                     : "first" + axis.str();
+    std::string number = countOf(source.getSpan(i));
+    origins[i] = text.name(name);
+    text.line("const Index " + origins[i] + " = " +
+              (i == 0 ? "rest" : "rest % (" + number + ")") +
+              (step == 1 ? "" : " * " + std::to_string(step)) + ";");
+    if (i > 0) {
+      text.line("rest /= " + number + ";");
+    }
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    enterSpan(source.getSpan(i), origins[i]);
+  }
+}
+
 static StringRef nameFor(chunk::SpanType type) {
   StringRef axis = type.getAxis().getValue();
   bool isPoint = type.getCapacity() == 1;

@@ -17,7 +17,7 @@ using namespace mlir;
 
 namespace recurra {
 
-CudaRun::CudaRun(const std::string &text) {
+CudaRun::CudaRun(const std::string &text, bool isScan) {
   DialectRegistry registry;
   registerDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -30,6 +30,13 @@ CudaRun::CudaRun(const std::string &text) {
     return;
   }
   auto function = *module->getOps<func::FuncOp>().begin();
+  if (isScan) {
+    function->setAttr(cuda::scanAttr, UnitAttr::get(&context));
+    if (!cuda::hasScanForm(function, error)) {
+      return;
+    }
+    error.clear();
+  }
   arguments = describeArguments(function);
   workspaces = describeWorkspaces(function);
   cuda::Program program = cuda::printProgram(function);
@@ -122,7 +129,7 @@ Arrays CudaRun::run(const KernelSizes &sizes, const Arrays &given, bool spread,
       tasks *= count(factor, sizes);
     }
     // Poisoned, so that what is read before it is written shows.
-    std::size_t bytes = blocks * nest.warps * nest.scratchBytes;
+    std::size_t bytes = blocks * nest.workersPerBlock * nest.scratchBytes;
     std::vector<char> scratch(bytes + 256, '\xff');
     entry(buffers.data(), &shape, tasks, scratch.data(), blocks);
     if (std::count(scratch.begin() + bytes, scratch.end(), '\xff') != 256) {

@@ -9,8 +9,8 @@ namespace recurra {
 
 class CudaRun {
 public:
-  /// `error` is set on failure.
-  explicit CudaRun(const std::string &text);
+  /// `error` is set on failure, also if `isScan` and the text has no scan form.
+  explicit CudaRun(const std::string &text, bool isScan = false);
   ~CudaRun();
 
   /// As KernelRun::run, on a grid of `blocks` blocks.

@@ -11,7 +11,7 @@
 #define __global__ __attribute__((visibility("default")))
 #define __shared__ static
 #define __grid_constant__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 using emulation::blockIdx;
 using emulation::gridDim;
@@ -23,7 +23,7 @@ T __shfl_sync(unsigned, T value, int from) {
 }
 template <typename T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
-  return emulation::exchange(value, emulation::warp.lane ^ mask);
+  return emulation::exchange(value, emulation::block.lane ^ mask);
 }
 inline void __syncwarp() { emulation::meet(); }
 
@@ -44,3 +44,56 @@ inline unsigned short __float_as_half(float x) {
 }
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 inline double rsqrt(double x) { return 1 / sqrt(x); }
+
+// What kernels in scan form use of a block.
+
+struct Barrier {
+  int expected, pending;
+  unsigned phase;
+};
+inline char *sharedMemory() { return emulation::block.shared; }
+inline void initialise(Barrier *barrier, int warps) {
+  *barrier = {warps, warps, 0};
+}
+inline void arrive(Barrier *barrier, int lane) {
+  emulation::meet();
+  ++emulation::block.progress;
+  if (lane == 0 && --barrier->pending == 0) {
+    barrier->pending = barrier->expected;
+    ++barrier->phase;
+  }
+}
+/// Complete: a phase of the other parity is under way.
+inline void waitFor(Barrier *barrier, unsigned parity) {
+  emulation::waitUntil([&] { return barrier->phase % 2 != parity; });
+}
+template <int number, int threads>
+void syncRole() {
+  emulation::syncThreads(number, threads);
+}
+inline void syncBlock() {
+  emulation::syncThreads(0, emulation::block.threads);
+}
+template <int count>
+void takeRegisters() {}
+template <int count>
+void giveRegisters() {}
+inline void copyLater(void *to, const void *from) { memcpy(to, from, 16); }
+inline void waitForCopies() {}
+inline int uniform(int x) { return emulation::exchange(x, 0); }
+
+/// Of whole f32 operands: what a GPU rounds off is judged there.
+inline void multiply(float (&d)[4], const float (&x)[4], float b0, float b1) {
+  struct Operands {
+    float x[4], b[2];
+  } mine{{x[0], x[1], x[2], x[3]}, {b0, b1}}, all[emulation::lanes];
+  emulation::gather(mine, all);
+  const int g = emulation::block.lane / 4, c = emulation::block.lane % 4;
+  for (int e = 0; e < 4; ++e) {
+    for (int k = 0; k < 8; ++k) {
+      const float left = all[g * 4 + k / 2].x[e / 2 * 2 + k % 2];
+      const float right = all[(2 * c + e % 2) * 4 + k / 2].b[k % 2];
+      d[e] += left * right;
+    }
+  }
+}

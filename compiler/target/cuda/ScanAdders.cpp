@@ -1,0 +1,294 @@
+// The warps that add: partial sums of lanes and warps, in a fixed order, then
+// what a token computes from them, and its stores.
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/target/cuda/ScalarPrinter.h"
+#include "compiler/target/cuda/ScanPrinter.h"
+
+using namespace mlir;
+
+namespace recurra::cuda {
+
+using Kind = Node::Kind;
+
+static std::string number(std::int64_t x) { return std::to_string(x); }
+
+void ScanPrinter::printAdders() {
+  f.text.comment("Adds up what the walking warps hand over, and stores it.");
+  f.text.line("const int thread = threadIdx.x - " +
+              number(32 * (tiles.roleWarps() + tiles.producerWarps)) + ";");
+  f.text.line("unsigned unit = 0, group = 0;");
+  openTasks();
+  totalNames.clear();
+  for (const ScanCarry &total : form.totals) {
+    std::string hint = nameOf(total.carry);
+    totalNames.push_back(f.text.name(hint.empty() ? "total" : hint));
+    auto inits = cast<chunk::ForOp>(*form.runs).getInits();
+    f.text.line("float " + totalNames.back() + " = " +
+                boundary(form.top->find(inits[total.index]), "", "") + ";");
+  }
+  openUnits();
+  f.text.open(form.isReverse ? "if (run && !(flags & isTrace))" : "if (run)");
+  f.text.open("for (int done = 0; done < count; done += " +
+              number(tiles.group) + ")");
+  f.text.line("const float *const from = sums + group % 2 * " +
+              number(tiles.computeWarps() * warpSums) + ";");
+  f.text.line("waitFor(summed + group % 2, group / 2 % 2);");
+  f.text.open("for (int p = 0; p < " + number(tiles.group) +
+              " && done + p < count; ++p)");
+  f.text.line(std::string("const int t = ") +
+              (form.isReverse ? "count - 1 - done - p" : "done + p") + ";");
+  f.text.line("const float *const now = stage + 16 + t * " +
+              number(tokenFloats) + ";");
+  f.text.line("const Index token = (Index)header[5] + header[4] + t;");
+  printRowSums();
+  printColumnSums();
+  printScalarSums();
+  f.text.close();
+  f.text.line("arrive(added + group % 2, lane);");
+  f.text.line("++group;");
+  f.text.close();
+  f.text.close();
+  closeUnits();
+  printTotals();
+  f.text.close();
+}
+
+/// Adds all partial sums of `sum` for entry `index`; the name of the result.
+std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
+  std::int64_t rows = 16 * tiles.rowTiles, columns = 8 * tiles.columnTiles;
+  std::int64_t width = std::min<std::int64_t>(std::max<std::int64_t>(parts, 1), 4);
+  std::int64_t perToken = parts / width * (width == 4 ? 144 : 32 * width);
+  std::string base = number(usesMatrix ? tiles.rowTiles * 128 : 0) + " + p * " +
+                     number(perToken);
+  std::string part = "partAt<" + number(parts) + ">";
+  std::string name = f.text.name(hints.contains(sum.reduce)
+                                     ? hints.lookup(sum.reduce)
+                                     : std::string("total"));
+  f.text.line("float " + name + " = 0;");
+  std::string i = index.str();
+  auto loop = [&](StringRef variable, std::int64_t count) {
+    unrolled(variable, count);
+  };
+  auto add = [&](const std::string &at) {
+    f.text.line(name + " += from[" + at + "];");
+  };
+  if (sum.kind == ScanSum::OverColumns) {
+    std::string warp = "(w * " + number(tiles.warpRows) + " + " + i + " / " +
+                       number(rows) + ") * " + number(warpSums);
+    std::string tile = i + " / 16 % " + number(tiles.rowTiles);
+    loop("w", tiles.warpColumns);
+    if (usesMatrix) {
+      std::string slot =
+          "(p * " + number(slots) + " + " + number(sum.slot) + ")";
+      add(warp + " + " + tile + " * 128 + (" + slot + " / 2 * 8 + " + i +
+          " % 8) * 4 + " + i + " / 8 % 2 * 2 + " + slot + " % 2");
+    } else {
+      loop("c", 4);
+      add(warp + " + " + base + " + " + part + "(" + number(sum.slot) +
+          " + 2 * (" + tile + ") + " + i + " / 8 % 2, " + i + " % 8 * 4 + c)");
+      f.text.close();
+    }
+    f.text.close();
+  } else if (sum.kind == ScanSum::OverRows) {
+    loop("w", tiles.warpRows);
+    loop("g", 8);
+    add("(" + i + " / " + number(columns) + " * " + number(tiles.warpRows) +
+        " + w) * " + number(warpSums) + " + " + base + " + " + part + "(" +
+        number(sum.slot) + " + " + i + " / 8 % " + number(tiles.columnTiles) +
+        " * 2 + " + i + " % 2, g * 4 + " + i + " % 8 / 2)");
+    f.text.close();
+    f.text.close();
+  } else {
+    loop("w", tiles.computeWarps());
+    add("w * " + number(warpSums) + " + " + base + " + " + part + "(" +
+        number(sum.slot) + ", lane)");
+    f.text.close();
+    f.text.line("overLanes<false>(" + name + ", lane);");
+  }
+  return name;
+}
+
+/// What a token computes from its sums, at one entry of their axis.
+std::string ScanPrinter::added(const Node *node, StringRef index) {
+  node = ScanForm::peel(node);
+  if (node->kind == Kind::Known) {
+    for (auto [total, name] : llvm::zip(form.totals, totalNames)) {
+      if (total.carry == node->value) {
+        return name;
+      }
+    }
+    if (form.isPrepared(node) && node->axes.empty()) {
+      return boundary(form.top->find(node->value), "", "");
+    }
+  }
+  if (node->kind == Kind::Constant) {
+    return printNumber(node->attributes.get("value"));
+  }
+  if (form.isPrepared(node)) {
+    ScanOperand &operand = values.operand(node, 0);
+    std::string at = "now[" + number(operand.offset);
+    return at + (operand.kind == ScanOperand::Scalar ? "]" : " + place]");
+  }
+  if (node->kind == Kind::Reduce && !form.isMatrix(node->operands[0])) {
+    return sumOfVector(node);
+  }
+  if (node->kind == Kind::Reduce) {
+    for (const ScanSum &sum : values.sums) {
+      if (sum.reduce != node) {
+        continue;
+      }
+      std::string &name = sumNames[node];
+      if (name.empty()) {
+        name = sumText(sum, index);
+      }
+      return sum.degree == 0
+                 ? name
+                 : "(" + name + " * now[" +
+                       number(values.power(sum.degree).offset) + "])";
+    }
+  }
+  if (opOf(node) == "arith.mulf") {
+    // A sum over the values before the token lacks the decay.
+    for (unsigned i = 0; i < 2; ++i) {
+      const Node *other = node->operands[1 - i];
+      if (values.isDecay(node->operands[i]) && values.pending(other) == -1) {
+        return added(other, index);
+      }
+    }
+  }
+  SmallVector<std::string> operands;
+  for (const Node *operand : node->operands) {
+    operands.push_back(added(operand, index));
+  }
+  return printScalar(*node, operands);
+}
+
+/// A sum over a vector: by the lanes of one warp.
+std::string ScanPrinter::sumOfVector(const Node *node) {
+  const Node *source = node->operands[0];
+  bool isRow = form.isRow(source);
+  std::string &name = sumNames[node];
+  if (!name.empty()) {
+    return name;
+  }
+  name = f.text.name(hints.contains(node) ? hints.lookup(node)
+                                          : std::string("total"));
+  f.text.line("float " + name + " = 0;");
+  f.text.open("for (int i = lane; i < " +
+              (isRow ? rowsHere() : columnsHere()) + "; i += 32)");
+  f.text.line("const int place = " + placeOf(isRow) + ";");
+  // What the loop adds up for its own entries is not known outside.
+  llvm::DenseMap<const Node *, std::string> outside = sumNames;
+  std::string value = added(source, "i");
+  std::string sum = outside[node];
+  sumNames = outside;
+  f.text.line(sum + " += " + value + ";");
+  f.text.close();
+  f.text.line("overLanes<false>(" + sum + ", lane);");
+  return sum;
+}
+
+/// Where entry i of a vector lies.
+std::string ScanPrinter::placeOf(bool isRow) const {
+  std::string size = number(isRow ? 16 * tiles.rowTiles : 8 * tiles.columnTiles);
+  std::string own = number(2 * (isRow ? tiles.rowTiles : tiles.columnTiles));
+  return isRow ? "i / " + size + " * " + size + " + i % 8 * " + own +
+                     " + i / 16 % " + number(tiles.rowTiles) +
+                     " * 2 + i / 8 % 2"
+               : "i / " + size + " * " + size + " + i % 8 / 2 * " + own +
+                     " + i / 8 % " + number(tiles.columnTiles) +
+                     " * 2 + i % 2";
+}
+
+void ScanPrinter::printStores(ScanSum::Kind kind, StringRef index) {
+  for (const Node *node : form.stores) {
+    bool isRow = form.isRow(node), isColumn = form.isColumn(node);
+    bool fits = kind == ScanSum::OverColumns ? isRow
+                : kind == ScanSum::OverRows  ? isColumn
+                                             : !isRow && !isColumn;
+    if (!fits) {
+      continue;
+    }
+    auto store = cast<chunk::StoreOp>(node->op);
+    std::string value = added(node->operands[0], index);
+    std::string condition = kind == ScanSum::OverBoth ? "lane == 0" : "";
+    if (store.getFirst()) {
+      condition += (condition.empty() ? "" : " && ") +
+                   (f.spans[store.getFirst()].origin + " == 0");
+    }
+    f.text.line((condition.empty() ? "" : "if (" + condition + ") ") +
+                "narrow(" +
+                addressOf(store.getBuffer(), store.getIndices(), "token",
+                          index, index) +
+                ", " + value + ");");
+  }
+}
+
+static bool hasStore(const ScanForm &form, bool isRow) {
+  return llvm::any_of(form.stores, [&](const Node *node) {
+    return isRow ? form.isRow(node) : form.isColumn(node);
+  });
+}
+
+void ScanPrinter::printRowSums() {
+  if (!hasStore(form, true)) {
+    return;
+  }
+  sumNames.clear();
+  f.text.open("for (int i = thread; i < " + rowsHere() + "; i += " +
+              number(32 * tiles.adderWarps) + ")");
+  f.text.line("const int place = " + placeOf(true) + ";");
+  printStores(ScanSum::OverColumns, "i");
+  f.text.close();
+}
+
+void ScanPrinter::printColumnSums() {
+  if (!hasStore(form, false)) {
+    return;
+  }
+  sumNames.clear();
+  f.text.open("for (int i = thread; i < " + columnsHere() + "; i += " +
+              number(32 * tiles.adderWarps) + ")");
+  f.text.line("const int place = " + placeOf(false) + ";");
+  printStores(ScanSum::OverRows, "i");
+  f.text.close();
+}
+
+/// Numbers of the whole matrix: one warp adds them.
+void ScanPrinter::printScalarSums() {
+  bool hasScalar = llvm::any_of(
+      form.stores, [](const Node *node) { return node->axes.empty(); });
+  if (!hasScalar && form.totals.empty()) {
+    return;
+  }
+  sumNames.clear();
+  f.text.open("if (thread / 32 == " + number(tiles.adderWarps - 1) + ")");
+  printStores(ScanSum::OverBoth, "0");
+  for (auto [total, name] : llvm::zip(form.totals, totalNames)) {
+    f.text.line(name + " += " + added(total.value, "0") + ";");
+  }
+  f.text.close();
+}
+
+void ScanPrinter::printTotals() {
+  f.text.open("if (thread == " + number(32 * tiles.adderWarps - 32) + ")");
+  for (cpu::Nest &part : form.top->getNests()) {
+    for (Node *node : part.nodes) {
+      if (node->kind != Kind::CopyOut || !node->axes.empty()) {
+        continue;
+      }
+      auto store = cast<chunk::StoreOp>(node->op);
+      std::string condition =
+          store.getFirst()
+              ? "if (" + f.spans[store.getFirst()].origin + " == 0) "
+              : "";
+      f.text.line(condition + "narrow(" +
+                  addressOf(store.getBuffer(), store.getIndices(), "", "",
+                            "") +
+                  ", " + boundary(node->operands[0], "", "") + ");");
+    }
+  }
+  f.text.close();
+}
+
+} // namespace recurra::cuda

@@ -1,0 +1,107 @@
+// Recognises the nests that the scan form can run: loops over tokens that carry
+// matrices which decay by a common factor, add products of vectors, and are
+// read element by element. No name decides, only the algebra of the step.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compiler/target/cpu/BodyGraph.h"
+
+#include <memory>
+#include <string>
+
+namespace recurra::cuda {
+
+using cpu::Axes;
+using cpu::Axis;
+using cpu::Node;
+
+/// `factor` * x + terms. A term is a product of two nodes, or one node.
+struct AffineStep {
+  struct Term {
+    Node *a = nullptr, *b = nullptr;
+    bool isNegative = false;
+  };
+  Node *factor = nullptr; ///< null: 1
+  bool hasState = false;
+  llvm::SmallVector<Term, 2> terms;
+};
+
+/// A matrix that decays from token to token and is added to.
+struct ScanState {
+  mlir::Value carry;   ///< of the loop that walks forward
+  AffineStep step;     ///< in nodes of the main body
+  Node *next = nullptr; ///< the main body's node of its new value, if any
+};
+
+/// A carry of the main loop that is no state: an adjoint of one, or a total.
+struct ScanCarry {
+  unsigned index = 0; ///< among the loop's carries
+  mlir::Value carry;
+  Node *value = nullptr; ///< adjoint: what decays; total: what is added
+};
+
+class ScanForm {
+public:
+  /// Whether a nest has the form; if not, `why` says so for people.
+  static std::unique_ptr<ScanForm> find(chunk::ForallOp forall,
+                                        const cpu::AxisOrder &order,
+                                        std::string &why);
+
+  chunk::ForallOp forall;
+  const cpu::AxisOrder *order = nullptr;
+  chunk::ForOp runs, trace, tokens; ///< trace: null unless reverse
+  bool isReverse = false;
+  mlir::StringAttr rows, columns;
+  std::int64_t rowExtent = 0, columnExtent = 0; ///< of the user's axes
+  std::int64_t interval = 0; ///< tokens of a run
+  mlir::Value slice;         ///< the span of the axis that blocks share out, if any
+  std::unique_ptr<cpu::BodyGraph> top, run, walk, body;
+  llvm::SmallVector<ScanState> states;
+  llvm::SmallVector<ScanCarry> adjoints, totals;
+  Node *decay = nullptr; ///< of the main body; null: 1
+  llvm::SmallVector<Node *> reduces; ///< of matrices, in order
+  llvm::SmallVector<Node *> stores;  ///< per token, in order
+
+  /// Of the nodes of the body.
+  bool isMatrix(const Node *node) const;
+  bool isRow(const Node *node) const;    ///< a vector along the rows
+  bool isColumn(const Node *node) const; ///< a vector along the columns
+  /// Known before the token's matrices: from loads and parameters alone.
+  bool isPrepared(const Node *node) const;
+  /// The index of the state whose value before the token a node is, or -1;
+  /// likewise after the token.
+  int oldState(const Node *node) const;
+  int newState(const Node *node) const;
+  /// The index of the adjoint that a node is, or -1.
+  int adjointOf(const Node *node) const;
+  /// A node that is another one on more axes, or masked.
+  static const Node *peel(const Node *node);
+
+private:
+  bool fail(const std::string &reason);
+  bool findLoops();
+  bool findAxes();
+  bool findStates();
+  bool findAdjoints();
+  bool findTotal(unsigned index);
+  bool checkNodes();
+  bool checkTop();
+  bool checkNode(const Node *node);
+  bool isBuffer(const Node *load, unsigned state) const;
+  bool findNext(ScanState &state, unsigned index);
+  bool decompose(Node *node, llvm::function_ref<bool(const Node *)> isState,
+                 AffineStep &step) const;
+  bool dependsOn(const Node *node,
+                 llvm::function_ref<bool(const Node *)> isState) const;
+
+  std::string why;
+  llvm::SmallVector<mlir::Value> held; ///< the trace's buffer of each state
+};
+
+/// What two bodies compute alike: the same ops on the same loads.
+bool isSame(const Node *a, const Node *b);
+
+/// The name of an elementwise node's op, else "".
+llvm::StringRef opOf(const Node *node);
+
+} // namespace recurra::cuda

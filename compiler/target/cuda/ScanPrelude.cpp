@@ -1,0 +1,140 @@
+// PTX on a device; on the host, what an emulation of it declares.
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/target/cuda/ScanPrelude.h"
+
+namespace recurra::cuda {
+
+const char *const scanPrelude = R"cuda(
+// Warps hand memory to each other at barriers: `arrive` once per warp, `waitFor`
+// a phase (0, 1, 0, ..) to be complete.
+#ifdef __CUDA_ARCH__
+struct Barrier { unsigned long long state; };
+__device__ inline char *sharedMemory() {
+  extern __shared__ __align__(128) char bytes[];
+  return bytes;
+}
+__device__ inline unsigned sharedAddress(const void *p) {
+  return (unsigned)__cvta_generic_to_shared(p);
+}
+__device__ inline void initialise(Barrier *barrier, unsigned warps) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(sharedAddress(barrier)), "r"(warps) : "memory");
+}
+__device__ inline void arrive(Barrier *barrier, int lane) {
+  __syncwarp();
+  if (lane == 0)
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(sharedAddress(barrier)) : "memory");
+}
+__device__ inline void waitFor(Barrier *barrier, unsigned phase) {
+  asm volatile("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@!p bra again;\n}" ::"r"(sharedAddress(barrier)), "r"(phase) : "memory");
+}
+// Among the threads of one role.
+template <int number, int threads> __device__ inline void syncRole() {
+  asm volatile("bar.sync %0, %1;" ::"n"(number), "n"(threads) : "memory");
+}
+__device__ inline void syncBlock() { __syncthreads(); }
+template <int count> __device__ inline void takeRegisters() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
+}
+template <int count> __device__ inline void giveRegisters() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
+}
+__device__ inline void copyLater(void *to, const void *from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(sharedAddress(to)), "l"(from) : "memory");
+}
+__device__ inline void waitForCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+__device__ inline int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
+
+// d += x b on tf32 operands: x a 16 x 8 tile as a lane holds it, b 8 x 8 with
+// entries of the lane's two columns of x, for output column lane / 4.
+__device__ inline void multiply(float (&d)[4], const float (&x)[4], float b0, float b1) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(__float_as_uint(x[0])), "r"(__float_as_uint(x[2])), "r"(__float_as_uint(x[1])), "r"(__float_as_uint(x[3])),
+        "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
+}
+#endif
+
+struct alignas(16) Four { float x[4]; };
+struct alignas(8) Two { float x[2]; };
+template <int n> __device__ inline void fetch(float (&to)[n], const float *from) {
+  if constexpr (n % 4 == 0) {
+#pragma unroll
+    for (int i = 0; i < n; i += 4) {
+      const Four four = *reinterpret_cast<const Four *>(from + i);
+      to[i] = four.x[0], to[i + 1] = four.x[1], to[i + 2] = four.x[2], to[i + 3] = four.x[3];
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < n; i += 2) {
+      const Two two = *reinterpret_cast<const Two *>(from + i);
+      to[i] = two.x[0], to[i + 1] = two.x[1];
+    }
+  }
+}
+// Where part k of n of a lane lies among those of its warp: up to four side by
+// side, with gaps that keep the readers of one part on different banks.
+template <int n> __device__ inline int partAt(int k, int lane) {
+  constexpr int width = n == 1 ? 1 : n == 2 ? 2 : 4;
+  return k / width * (width == 4 ? 144 : 32 * width) + lane * width + k % width;
+}
+template <int n> __device__ inline void putParts(float *to, const float (&parts)[n], int lane) {
+  if constexpr (n % 4 == 0) {
+#pragma unroll
+    for (int k = 0; k < n; k += 4)
+      *reinterpret_cast<Four *>(to + partAt<n>(k, lane)) = Four{{parts[k], parts[k + 1], parts[k + 2], parts[k + 3]}};
+  } else if constexpr (n == 2) {
+    *reinterpret_cast<Two *>(to + partAt<n>(0, lane)) = Two{{parts[0], parts[1]}};
+  } else {
+    to[lane] = parts[0];
+  }
+}
+template <bool isTrue> struct Choice { static constexpr bool value = isTrue; };
+
+// Rows of `extent` elements of `count` tokens: 16 bytes at a time where they
+// lie so, else one by one.
+template <typename T>
+__device__ inline void copyTokens(T *to, int pitch, const T *from, Index perToken, Index stride, int count, int extent, int thread, int threads) {
+  constexpr int piece = 16 / sizeof(T);
+  const bool isWide = stride == 1 && extent % piece == 0 && perToken % piece == 0 && reinterpret_cast<unsigned long long>(from) % 16 == 0;
+  if (isWide) {
+    const int pieces = extent / piece;
+    for (int i = thread; i < count * pieces; i += threads) {
+      const int t = i / pieces, p = i % pieces * piece;
+      copyLater(to + t * pitch + p, from + t * perToken + p);
+    }
+  } else {
+    for (int i = thread; i < count * extent; i += threads) {
+      const int t = i / extent, p = i % extent;
+      to[t * pitch + p] = from[t * perToken + p * stride];
+    }
+  }
+}
+
+// Flags of a unit of tokens.
+enum { isFirstUnit = 1, isLastUnit = 2, isTrace = 4, isHeld = 8, isStop = 16, isCut = 32 };
+
+// What is known of a run of tokens before it is walked. A segment is a part of
+// it whose decay after its first token stays within exp(+-limit).
+struct Segments { unsigned long long first; int count; };
+
+// From the log decay of each token: logScale, the log of the decay since the
+// first token of its segment; which tokens start one.
+__device__ inline void findSegments(const float *logDecay, float *logScale, int count, float limit, Segments &segments) {
+  unsigned long long first = 0;
+  int found = 0;
+  float sum = 0;
+  for (int t = 0; t < count; ++t) {
+    sum += logDecay[t];
+    if (t == 0 || !(fabsf(sum) <= limit)) {
+      first |= 1ull << t;
+      ++found;
+      sum = 0;
+    }
+    logScale[t] = sum;
+  }
+  segments.first = first;
+  segments.count = found;
+}
+)cuda";
+
+} // namespace recurra::cuda

@@ -1,0 +1,525 @@
+// The layout of shared memory, the roles, and what all of them print.
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/target/cuda/ScanPrinter.h"
+
+#include "compiler/target/cuda/KernelPrinter.h"
+#include "compiler/target/cuda/ScalarPrinter.h"
+
+using namespace mlir;
+
+namespace recurra::cuda {
+
+using Kind = Node::Kind;
+
+/// What the printed text calls its own things.
+static constexpr const char *names[] = {
+    "thread",    "stages",   "sums",       "zeros",     "ones",
+    "logDecay",  "logScale", "segments",   "staged",    "released",
+    "summed",    "added",    "unit",       "group",     "stage",
+    "header",    "count",    "flags",      "now",       "t",
+    "p",         "n",        "a",          "e",         "i",
+    "w",         "c",        "g",          "done",      "walk",
+    "place",     "token",    "at",         "run",       "pass",
+    "units",     "to",       "from",       "firstRow",  "firstColumn",
+    "rowPlace",  "parts",    "warpRow",    "chunk",     "warpColumn",
+    "first",     "last",     "isCutHere",  "isFull",    "held",
+    "columnSums", "heldRun", "adder",      "producer",  "isPlain",
+    "Four",      "Two",      "Choice",     "Segments",  "Barrier",
+    "multiply",  "fetch",    "partAt",     "putParts",  "copyTokens",
+    "arrive",    "waitFor",  "syncRole",   "syncBlock", "uniform",
+    "isFirstUnit", "isLastUnit", "isTrace", "isHeld",   "isStop",
+    "isCut",     "shared",   "entering",   "leaving",   "begin"};
+
+ScanPrinter::ScanPrinter(const ScanForm &form, const ScanTiles &tiles,
+                         Nest &nest, const cpu::AxisOrder &order)
+    : form(form), tiles(tiles), nest(nest), f(form.forall, order),
+      values(form, this->tiles) {
+  for (const char *name : names) {
+    f.text.name(name);
+  }
+  for (Operation &op : form.tokens->getRegion(0).front()) {
+    for (Value result : op.getResults()) {
+      std::string name = nameOf(result);
+      if (!name.empty() && isa<chunk::TileType>(result.getType())) {
+        hints.try_emplace(ScanForm::peel(form.body->find(result)), name);
+      }
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Layout
+//===----------------------------------------------------------------------===//
+
+void ScanPrinter::placeSums() {
+  std::int64_t overColumns = llvm::count_if(values.sums, [](ScanSum &sum) {
+    return sum.kind == ScanSum::OverColumns;
+  });
+  usesMatrix = form.isReverse && overColumns > 0;
+  constexpr std::int64_t resultColumns = 8;
+  if (usesMatrix && overColumns * tiles.group > resultColumns) {
+    tiles.group = 1;
+  }
+  slots = parts = 0;
+  for (ScanSum &sum : values.sums) {
+    if (sum.kind == ScanSum::OverColumns && usesMatrix) {
+      sum.slot = slots++;
+      continue;
+    }
+    sum.slot = parts;
+    parts += sum.kind == ScanSum::OverColumns ? 2 * tiles.rowTiles
+             : sum.kind == ScanSum::OverRows  ? 2 * tiles.columnTiles
+                                              : 1;
+  }
+  if (parts > 2) {
+    parts = ceilDiv(parts, 4) * 4;
+  }
+  std::int64_t width = std::min<std::int64_t>(parts, 4);
+  std::int64_t perToken =
+      parts == 0 ? 0 : parts / width * (width == 4 ? 144 : 32 * width);
+  warpSums = (usesMatrix ? tiles.rowTiles * 128 : 0) + tiles.group * perToken;
+  // Warps four banks apart.
+  warpSums = ceilDiv(warpSums, 32) * 32 + 4;
+}
+
+/// Vectors first, whole groups of four floats each, then numbers.
+void ScanPrinter::placeOperands() {
+  std::int64_t at = 0;
+  auto place = [&](ScanOperand::Kind kind, std::int64_t size) {
+    for (std::unique_ptr<ScanOperand> &operand : values.operands) {
+      if (operand->kind == kind) {
+        operand->offset = at;
+        at += size;
+      }
+    }
+  };
+  place(ScanOperand::Row, tiles.rows());
+  place(ScanOperand::Column, tiles.columns());
+  at += 2; // entering, leaving
+  place(ScanOperand::Scalar, 1);
+  tokenFloats = ceilDiv(at, 4) * 4;
+  stageFloats = 16 + scanUnit * tokenFloats;
+  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
+    std::string hint;
+    if (!operand->node) {
+      hint = operand->degree == 0   ? "one"
+             : operand->degree == 1 ? "G_inverse"
+                                    : "G_power";
+    } else if (operand->node->kind == Kind::CopyIn) {
+      Value buffer = cast<chunk::LoadOp>(operand->node->op).getBuffer();
+      hint = f.buffers.lookup(buffer) + "_t";
+    } else {
+      hint = hints.lookup(operand->node);
+    }
+    bool isScaled = operand->node && operand->degree != 0;
+    operand->name = f.text.name((hint.empty() ? "x" : hint) +
+                                (isScaled ? "_scaled" : ""));
+  }
+}
+
+void ScanPrinter::placeRaw() {
+  std::function<void(const Node *)> add = [&](const Node *node) {
+    node = ScanForm::peel(node);
+    bool isVector = node->kind == Kind::CopyIn && node->axes.size() == 1;
+    bool isKnown = llvm::any_of(
+        raws, [&](const Raw &raw) { return isSame(raw.load, node); });
+    if (isVector && !isKnown) {
+      auto load = cast<chunk::LoadOp>(node->op);
+      auto type = load.getBuffer().getType();
+      std::int64_t bytes = type.getElement().getIntOrFloatBitWidth() / 8;
+      std::int64_t width =
+          form.isRow(node) ? tiles.rows() : tiles.columns();
+      Raw raw{node, f.text.name(f.buffers.lookup(load.getBuffer()) + "_tokens"),
+              ceilDiv(width * bytes, 16) * 16 / bytes, rawBytes};
+      rawBytes += ceilDiv(raw.pitch * bytes * scanUnit, 128) * 128;
+      raws.push_back(raw);
+    }
+    llvm::for_each(node->operands, add);
+  };
+  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
+    if (operand->node && operand->kind != ScanOperand::Scalar) {
+      add(operand->node);
+    }
+  }
+}
+
+std::int64_t ScanPrinter::sharedBytes() const {
+  constexpr std::int64_t barriers = 8 * 8;
+  std::int64_t floats = 2 * stageFloats +
+                        2 * tiles.computeWarps() * warpSums +
+                        4 * tiles.columnTiles + 2 * form.interval + 8;
+  return ceilDiv(4 * floats, 128) * 128 + rawBytes + barriers + 16;
+}
+
+/// Runs the printers for what they ask of operands; their text is dropped.
+void ScanPrinter::collect() {
+  KernelText kept = f.text;
+  stateNames.assign(form.states.size(), "x");
+  adjointNames.assign(form.adjoints.size(), "x");
+  totalNames.assign(form.totals.size(), "x");
+  ScanElement element(values, f.text, hints);
+  printStep(element);
+  for (ScanSum &sum : values.sums) {
+    int natural = values.isFlexible(sum.matrix) ? 0 : values.natural(sum.matrix);
+    if (sum.weight) {
+      bool has[2] = {false, false};
+      for (std::unique_ptr<ScanOperand> &operand : values.operands) {
+        bool isIt = operand->node && isSame(operand->node, sum.weight);
+        has[0] |= isIt && operand->degree == -natural;
+        has[1] |= isIt && operand->degree == 0;
+      }
+      sum.weightDegree = !has[0] && has[1] ? 0 : -natural;
+    }
+    sum.degree = natural + sum.weightDegree;
+  }
+  placeSums();
+  printToken();
+  if (form.decay) {
+    values.power(1);
+    values.power(-1);
+  }
+  printRowSums();
+  printColumnSums();
+  printScalarSums();
+  for (std::size_t i = 0; i < values.operands.size(); ++i) {
+    ScanOperand operand = *values.operands[i];
+    if (operand.node && operand.kind != ScanOperand::Scalar) {
+      prepared(operand.node, "i");
+      if (operand.degree != 0) {
+        values.power(-operand.degree);
+      }
+    }
+  }
+  f.text = kept;
+}
+
+bool ScanPrinter::isPrintable() {
+  // Sums along an axis are added up by the threads of that axis.
+  std::function<bool(const Node *, const Axes &)> fits = [&](const Node *node,
+                                                             const Axes &axes) {
+    node = ScanForm::peel(node);
+    bool isSum = node->kind == Kind::Reduce;
+    if (isSum && !form.isMatrix(node->operands[0])) {
+      return axes.empty() && fits(node->operands[0], node->operands[0]->axes);
+    }
+    return isSum ? node->axes == axes
+                 : llvm::all_of(node->operands, [&](const Node *operand) {
+                     return fits(operand, axes);
+                   });
+  };
+  std::int64_t overColumns = llvm::count_if(values.sums, [](ScanSum &sum) {
+    return sum.kind == ScanSum::OverColumns;
+  });
+  return values.isSound() && overColumns <= 8 &&
+         llvm::all_of(form.stores,
+                      [&](Node *store) {
+                        return fits(store->operands[0], store->axes);
+                      }) &&
+         llvm::all_of(form.totals, [&](const ScanCarry &total) {
+           return fits(total.value, {}) && total.value->axes.empty();
+         });
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+std::string ScanPrinter::print(func::FuncOp function) {
+  printHead();
+  printBuffers(function, f);
+  collect();
+  placeOperands();
+  placeRaw();
+  printShared();
+  std::string roles = std::to_string(tiles.roleWarps());
+  f.text.open("if (warp < " + roles + ")");
+  if (tiles.computeRegisters > 0) {
+    f.text.line("takeRegisters<" + std::to_string(tiles.computeRegisters) +
+                ">();");
+  }
+  f.text.open("if (warp < " + std::to_string(tiles.computeWarps()) + ")");
+  printWalkers();
+  f.text.close();
+  f.text.close();
+  f.text.open("else");
+  if (tiles.computeRegisters > 0) {
+    f.text.line("giveRegisters<" + std::to_string(tiles.helperRegisters) +
+                ">();");
+  }
+  f.text.open("if (warp < " +
+              std::to_string(tiles.roleWarps() + tiles.producerWarps) + ")");
+  printProducers();
+  f.text.close();
+  f.text.open("else");
+  printAdders();
+  f.text.close();
+  f.text.close();
+  f.text.close();
+  nest.warps = tiles.warps();
+  nest.workersPerBlock = 1;
+  nest.sharedBytes = sharedBytes();
+  return f.text.str();
+}
+
+void ScanPrinter::printHead() {
+  auto number = [](std::int64_t x) { return std::to_string(x); };
+  std::string rows = form.rows.str(), columns = form.columns.str();
+  f.text.line("");
+  f.text.comment(
+      "One block for each sequence and head" +
+      (form.slice ? std::string(" and slice of ") +
+                        cast<chunk::SpanType>(form.slice.getType())
+                            .getAxis()
+                            .str()
+                  : std::string()) +
+      ". Rows of a matrix: " + rows + ", columns: " + columns + ".");
+  f.text.comment(number(tiles.computeWarps()) + " warps walk, each with " +
+                 number(16 * tiles.rowTiles) + " x " +
+                 number(8 * tiles.columnTiles) + " of it; " +
+                 number(tiles.producerWarps) + " prepare vectors, " +
+                 number(tiles.adderWarps) + " add up sums.");
+  f.text.line("extern \"C\" __global__ void __launch_bounds__(" +
+              number(32 * tiles.warps()) + ", 1)");
+  f.text.open(nest.entry +
+              "(const __grid_constant__ Buffers buffers,\n        const "
+              "__grid_constant__ Shape shape, Index tasks, char *scratch)");
+  f.text.line("const int lane = threadIdx.x % 32;");
+  f.text.line("const int warp = uniform(threadIdx.x / 32);");
+}
+
+void ScanPrinter::printShared() {
+  auto number = [](std::int64_t x) { return std::to_string(x); };
+  std::int64_t sums = tiles.computeWarps() * warpSums;
+  f.text.comment("Shared memory: two stages of prepared tokens, two of partial "
+                 "sums.");
+  f.text.line("char *const shared = sharedMemory();");
+  f.text.line("float *const stages = reinterpret_cast<float *>(shared);");
+  f.text.line("float *const sums = stages + " + number(2 * stageFloats) + ";");
+  f.text.line("float *const zeros = sums + " + number(2 * sums) + ";");
+  f.text.line("float *const ones = zeros + " + number(2 * tiles.columnTiles) +
+              ";");
+  f.text.line("float *const logDecay = ones + " +
+              number(2 * tiles.columnTiles) + ";");
+  f.text.line("float *const logScale = logDecay + " + number(form.interval) +
+              ";");
+  std::int64_t bytes = ceilDiv(4 * (2 * stageFloats + 2 * sums +
+                                    4 * tiles.columnTiles + 2 * form.interval),
+                               128) *
+                       128;
+  for (const Raw &raw : raws) {
+    auto type = cast<chunk::LoadOp>(raw.load->op).getBuffer().getType();
+    std::string element = storedName(type.getElement());
+    f.text.line(element + " *const " + raw.name + " = reinterpret_cast<" +
+                element + " *>(shared + " + number(bytes + raw.offset) + ");");
+  }
+  bytes += rawBytes;
+  f.text.line("Barrier *const staged = reinterpret_cast<Barrier *>(shared + " +
+              number(bytes) + ");");
+  f.text.line("Barrier *const released = staged + 2, *const summed = staged + "
+              "4, *const added = staged + 6;");
+  f.text.line("Segments *const segments = reinterpret_cast<Segments *>(staged "
+              "+ 8);");
+  f.text.open("if (threadIdx.x < 2)");
+  f.text.line("initialise(staged + threadIdx.x, " +
+              number(tiles.producerWarps) + ");");
+  f.text.line("initialise(released + threadIdx.x, " +
+              number(tiles.computeWarps() + tiles.adderWarps) + ");");
+  f.text.line("initialise(summed + threadIdx.x, " +
+              number(tiles.computeWarps()) + ");");
+  f.text.line("initialise(added + threadIdx.x, " + number(tiles.adderWarps) +
+              ");");
+  f.text.close();
+  f.text.open("for (int i = threadIdx.x; i < " +
+              number(2 * tiles.columnTiles) + "; i += " +
+              number(32 * tiles.warps()) + ")");
+  f.text.line("zeros[i] = 0;");
+  f.text.line("ones[i] = 1;");
+  f.text.close();
+  f.text.line("syncBlock();");
+}
+
+//===----------------------------------------------------------------------===//
+// What roles share
+//===----------------------------------------------------------------------===//
+
+void ScanPrinter::openTasks() {
+  f.text.open("for (Index task = blockIdx.x; task < tasks; task += gridDim.x)");
+  f.enterTask();
+  scalars.clear();
+  for (cpu::Nest &part : form.top->getNests()) {
+    for (Node *node : part.nodes) {
+      if (node->kind != Kind::CopyIn || !node->axes.empty()) {
+        continue;
+      }
+      auto load = cast<chunk::LoadOp>(node->op);
+      std::string name =
+          f.text.name(f.buffers.lookup(load.getBuffer()) + "_s");
+      f.text.line("const float " + name + " = widen(" +
+                  addressOf(load.getBuffer(), load.getIndices(), "", "", "") +
+                  ");");
+      scalars[node] = name;
+    }
+  }
+}
+
+/// The units of one task, as the producers staged them.
+void ScanPrinter::openUnits() {
+  f.text.line("bool run = true;");
+  f.text.open("while (run)");
+  f.text.line("waitFor(staged + unit % 2, unit / 2 % 2);");
+  f.text.line("const float *const stage = stages + unit % 2 * " +
+              std::to_string(stageFloats) + ";");
+  f.text.line(
+      "const int *const header = reinterpret_cast<const int *>(stage);");
+  f.text.line("const int count = header[0], flags = header[3];");
+  f.text.line("run = !(flags & isStop);");
+}
+
+void ScanPrinter::closeUnits() {
+  f.text.line("arrive(released + unit % 2, lane);");
+  f.text.line("++unit;");
+  f.text.close();
+}
+
+std::string ScanPrinter::countOf(StringAttr axis, std::int64_t extent) {
+  if (!form.slice ||
+      cast<chunk::SpanType>(form.slice.getType()).getAxis() != axis) {
+    return std::to_string(extent);
+  }
+  const SpanText &span = f.spans[form.slice];
+  return span.valid.empty() ? std::to_string(span.capacity) : span.valid;
+}
+
+bool ScanPrinter::isPadded(StringAttr axis, std::int64_t width) const {
+  std::int64_t extent =
+      axis == form.rows ? form.rowExtent : form.columnExtent;
+  if (form.slice) {
+    auto type = cast<chunk::SpanType>(form.slice.getType());
+    if (type.getAxis() == axis) {
+      return type.getCapacity() != width || extent % width != 0;
+    }
+  }
+  return extent != width;
+}
+
+std::string ScanPrinter::insideRow() {
+  return isPadded(form.rows, tiles.rows())
+             ? "firstRow + 16 * a + e / 2 * 8 < " + rowsHere()
+             : "";
+}
+
+std::string ScanPrinter::insideColumn() {
+  return isPadded(form.columns, tiles.columns())
+             ? "firstColumn + 8 * n + e % 2 < " + columnsHere()
+             : "";
+}
+
+std::string ScanPrinter::inside() {
+  std::string row = insideRow(), column = insideColumn();
+  return row.empty() || column.empty() ? row + column : row + " && " + column;
+}
+
+/// One element of memory as a lvalue. Axes that the access keeps are indexed
+/// by `row` and `column`.
+std::string ScanPrinter::addressOf(Value buffer, OperandRange indices,
+                                   StringRef token, StringRef row,
+                                   StringRef column) {
+  auto type = cast<chunk::BufferType>(buffer.getType());
+  std::string name = f.buffers.lookup(buffer), offset;
+  unsigned dimension = 0;
+  const SequenceText &sequence = f.sequences[form.forall->getRegion(0)
+                                                 .front()
+                                                 .getArgument(0)];
+  std::string number = f.spans[form.forall->getRegion(0).front().getArgument(0)]
+                           .origin;
+  auto add = [&](const Twine &index) {
+    offset += (offset.empty() ? "(" : " + (") + index.str() + ") * " + name +
+              ".strides[" + std::to_string(dimension++) + "]";
+  };
+  for (auto [axis, per] : llvm::zip(type.getNames(), type.getPers())) {
+    Value span = chunk::findIndex(indices, axis);
+    std::string by = per == 1 ? "" : " / " + std::to_string(per);
+    bool isSlice = span && span == form.slice;
+    if (axis == "T" && per > 1) {
+      add(sequence.first + by + " + " + number + " + (" + token + ")" + by);
+    } else if (axis == "T") {
+      add(sequence.row);
+      add(sequence.start + " + " + token);
+    } else if (span && (!isSlice || per > 1)) {
+      add("(" + f.spans[span].origin + ")" + by);
+    } else {
+      std::string index = (axis == form.rows ? row : column).str();
+      add(isSlice ? f.spans[span].origin + " + " + index : index);
+    }
+  }
+  return "reinterpret_cast<" + storedName(type.getElement()) + " *>(" + name +
+         ".data)[" + (offset.empty() ? "0" : offset) + "]";
+}
+
+/// A value before or after the loops, at one row and column.
+std::string ScanPrinter::boundary(const Node *node, StringRef row,
+                                  StringRef column) {
+  node = ScanForm::peel(node);
+  if (auto known = scalars.find(node); known != scalars.end()) {
+    return known->second;
+  }
+  if (node->kind == Kind::CopyIn) {
+    auto load = cast<chunk::LoadOp>(node->op);
+    std::string value =
+        "widen(" +
+        addressOf(load.getBuffer(), load.getIndices(), "", row, column) + ")";
+    std::string condition;
+    auto guard = [&](StringAttr axis, std::int64_t width, StringRef index,
+                     const std::string &end) {
+      if (cpu::hasAxis(node->axes, axis) && isPadded(axis, width)) {
+        condition += (condition.empty() ? "" : " && ") +
+                     ("(" + index.str() + ") < " + end);
+      }
+    };
+    guard(form.rows, tiles.rows(), row, rowsHere());
+    guard(form.columns, tiles.columns(), column, columnsHere());
+    return condition.empty() ? value : "(" + condition + " ? " + value + " : 0)";
+  }
+  if (node->kind == Kind::Constant) {
+    return printNumber(node->attributes.get("value"));
+  }
+  if (node->kind == Kind::LoopResult) {
+    unsigned number = cast<OpResult>(node->value).getResultNumber();
+    for (auto [i, total] : llvm::enumerate(form.totals)) {
+      if (total.index == number) {
+        return totalNames[i];
+      }
+    }
+    for (auto [i, adjoint] : llvm::enumerate(form.adjoints)) {
+      if (adjoint.index == number) {
+        return adjointNames[i] + "[a][n][e]";
+      }
+    }
+    return stateNames[number] + "[a][n][e]";
+  }
+  SmallVector<std::string> operands;
+  for (const Node *operand : node->operands) {
+    operands.push_back(boundary(operand, row, column));
+  }
+  return printScalar(*node, operands);
+}
+
+void ScanPrinter::unrolled(StringRef index, std::int64_t count) {
+  f.text.line("#pragma unroll");
+  f.text.open("for (int " + index + " = 0; " + index + " < " +
+              std::to_string(count) + "; ++" + index + ")");
+}
+
+void ScanPrinter::openElements() {
+  unrolled("n", tiles.columnTiles);
+  unrolled("a", tiles.rowTiles);
+  unrolled("e", 4);
+}
+
+void ScanPrinter::closeElements() {
+  f.text.close();
+  f.text.close();
+  f.text.close();
+}
+
+} // namespace recurra::cuda

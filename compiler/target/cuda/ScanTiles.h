@@ -1,0 +1,42 @@
+// Sizes of a scan-form kernel: how a block's warps and their lanes share a
+// matrix state, and what the roles of its warps get of the registers.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace recurra::cuda {
+
+/// A warp holds `rowTiles` x `columnTiles` tiles of 16 x 8, the layout of a
+/// matrix instruction's result: lane 4 g + c has rows g and g + 8, columns 2 c
+/// and 2 c + 1 of each. A block has warpRows x warpColumns such warps.
+struct ScanTiles {
+  std::int64_t rowTiles = 1, columnTiles = 1;
+  std::int64_t warpRows = 1, warpColumns = 1;
+  std::int64_t producerWarps = 4, adderWarps = 4;
+  std::int64_t group = 2; ///< tokens between hand-overs of partial sums
+  /// Registers per thread of both kinds of warps; 0: as launched.
+  std::int64_t computeRegisters = 0, helperRegisters = 0;
+
+  std::int64_t rows() const { return 16 * rowTiles * warpRows; }
+  std::int64_t columns() const { return 8 * columnTiles * warpColumns; }
+  std::int64_t computeWarps() const { return warpRows * warpColumns; }
+  /// Roles start at whole groups of four warps.
+  std::int64_t roleWarps() const { return (computeWarps() + 3) / 4 * 4; }
+  std::int64_t warps() const {
+    return roleWarps() + producerWarps + adderWarps;
+  }
+  /// Elements of one state that a lane holds.
+  std::int64_t elements() const { return 4 * rowTiles * columnTiles; }
+};
+
+/// Tokens that are prepared at a time.
+inline constexpr std::int64_t scanUnit = 16;
+
+/// For matrices of `rows` x `columns`. Forward, outputs are sums over the
+/// columns and a warp holds whole rows if it can; backward (`isReverse`) a
+/// state and its adjoint are held, and a block has a slice of the columns.
+ScanTiles chooseScanTiles(std::int64_t rows, std::int64_t columns,
+                          std::int64_t states, bool isReverse);
+
+} // namespace recurra::cuda

@@ -1,0 +1,507 @@
+// The warps that walk: matrices in registers, token by token.
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/target/cuda/ScanPrinter.h"
+
+using namespace mlir;
+
+namespace recurra::cuda {
+
+using Kind = Node::Kind;
+
+static std::string number(std::int64_t x) { return std::to_string(x); }
+
+/// Where the numbers "entering" and "leaving" of a token lie, after vectors.
+static std::int64_t specialOffset(const ScanValues &values) {
+  std::int64_t at = 0;
+  for (const std::unique_ptr<ScanOperand> &operand : values.operands) {
+    at += operand->kind == ScanOperand::Row      ? values.tiles.rows()
+          : operand->kind == ScanOperand::Column ? values.tiles.columns()
+                                                 : 0;
+  }
+  return at;
+}
+
+void ScanPrinter::printWalkers() {
+  f.text.comment("Walks the tokens. Lane 4 g + c has rows g, g + 8 and columns "
+                 "2 c, 2 c + 1 of each 16 x 8 tile.");
+  f.text.line("const int warpRow = warp % " + number(tiles.warpRows) +
+              ", warpColumn = warp / " + number(tiles.warpRows) + ";");
+  f.text.line("const int firstRow = warpRow * " + number(16 * tiles.rowTiles) +
+              " + lane / 4;");
+  f.text.line("const int firstColumn = warpColumn * " +
+              number(8 * tiles.columnTiles) + " + lane % 4 * 2;");
+  f.text.line("const int rowPlace = warpRow * " + number(16 * tiles.rowTiles) +
+              " + lane / 4 * " + number(2 * tiles.rowTiles) + ";");
+  f.text.line("const int columnPlace = warpColumn * " +
+              number(8 * tiles.columnTiles) + " + lane % 4 * " +
+              number(2 * tiles.columnTiles) + ";");
+  f.text.line("unsigned unit = 0, group = 0;");
+  if (form.isReverse) {
+    std::int64_t states = form.states.size();
+    std::int64_t perToken = states * tiles.elements() * 4 * 32 *
+                            tiles.computeWarps();
+    nest.scratchBytes = form.interval * perToken;
+    f.text.line("Four *const held = reinterpret_cast<Four *>(scratch + "
+                "(Index)blockIdx.x * " +
+                number(nest.scratchBytes) + ") + threadIdx.x;");
+  }
+  openTasks();
+  printInitial();
+  openUnits();
+  f.text.open("if (run)");
+  if (form.isReverse) {
+    f.text.open("if (flags & isTrace)");
+    printTrace();
+    f.text.close();
+    f.text.open("else");
+    printMain();
+    f.text.close();
+  } else {
+    printMain();
+  }
+  f.text.close();
+  closeUnits();
+  printFinal();
+  f.text.close();
+}
+
+//===----------------------------------------------------------------------===//
+// Matrices
+//===----------------------------------------------------------------------===//
+
+static const char *const rowText = "firstRow + 16 * a + e / 2 * 8";
+static const char *const columnText = "firstColumn + 8 * n + e % 2";
+
+void ScanPrinter::printInitial() {
+  std::string size = "[" + number(tiles.rowTiles) + "][" +
+                     number(tiles.columnTiles) + "][4]";
+  auto declare = [&](Value carry, StringRef otherwise) {
+    std::string hint = nameOf(carry);
+    std::string name = f.text.name(hint.empty() ? otherwise.str() : hint);
+    f.text.line("float " + name + size + ";");
+    return name;
+  };
+  stateNames.clear();
+  adjointNames.clear();
+  for (const ScanState &state : form.states) {
+    stateNames.push_back(declare(state.carry, "state"));
+  }
+  for (const ScanCarry &adjoint : form.adjoints) {
+    adjointNames.push_back(declare(adjoint.carry, "adjoint"));
+  }
+  auto inits = cast<chunk::ForOp>(*form.runs).getInits();
+  openElements();
+  for (auto [i, name] : llvm::enumerate(stateNames)) {
+    std::string start =
+        form.isReverse
+            ? "0"
+            : boundary(form.top->find(inits[i]), rowText, columnText);
+    f.text.line(name + "[a][n][e] = " + start + ";");
+  }
+  for (auto [adjoint, name] : llvm::zip(form.adjoints, adjointNames)) {
+    f.text.line(name + "[a][n][e] = " +
+                boundary(form.top->find(inits[adjoint.index]), rowText,
+                         columnText) +
+                ";");
+  }
+  closeElements();
+}
+
+void ScanPrinter::multiplyAll(StringRef factor, bool ofStates,
+                              bool ofAdjoints) {
+  if (!form.decay) {
+    return;
+  }
+  std::string name = f.text.name("factor");
+  f.text.line("const float " + name + " = " + factor + ";");
+  openElements();
+  for (const std::string &state : stateNames) {
+    if (ofStates) {
+      f.text.line(state + "[a][n][e] *= " + name + ";");
+    }
+  }
+  for (const std::string &adjoint : adjointNames) {
+    if (ofAdjoints) {
+      f.text.line(adjoint + "[a][n][e] *= " + name + ";");
+    }
+  }
+  closeElements();
+}
+
+/// Each thread keeps what it will read again: nobody else does.
+void ScanPrinter::copyHeld(bool isStore, StringRef token) {
+  std::int64_t threads = 32 * tiles.computeWarps();
+  std::int64_t perState = tiles.rowTiles * tiles.columnTiles;
+  unrolled("n", tiles.columnTiles);
+  unrolled("a", tiles.rowTiles);
+  for (auto [i, state] : llvm::enumerate(stateNames)) {
+    std::string slot = "held[((" + token.str() + ") * " +
+                       number(perState * stateNames.size()) + " + " +
+                       number(perState * i) + " + a * " +
+                       number(tiles.columnTiles) + " + n) * " +
+                       number(threads) + "]";
+    std::string four = state + "[a][n]";
+    if (isStore) {
+      f.text.line(slot + " = Four{{" + four + "[0], " + four + "[1], " + four +
+                  "[2], " + four + "[3]}};");
+    } else {
+      f.text.open("");
+      f.text.line("const Four four = " + slot + ";");
+      unrolled("e", 4);
+      f.text.line(four + "[e] = four.x[e];");
+      f.text.close();
+      f.text.close();
+    }
+  }
+  f.text.close();
+  f.text.close();
+}
+
+/// The states that the forward saved at the start of a run.
+void ScanPrinter::loadStates(StringRef chunk) {
+  openElements();
+  auto inits = cast<chunk::ForOp>(*form.trace).getInits();
+  for (auto [i, state] : llvm::enumerate(stateNames)) {
+    auto load = cast<chunk::LoadOp>(inits[i].getDefiningOp());
+    std::string value = "widen(" +
+                        addressOf(load.getBuffer(), load.getIndices(), chunk,
+                                  rowText, columnText) +
+                        ")";
+    std::string condition = inside();
+    f.text.line(state + "[a][n][e] = " +
+                (condition.empty() ? value
+                                   : condition + " ? " + value + " : 0") +
+                ";");
+  }
+  closeElements();
+}
+
+/// Stores one element of a matrix; inside the element loops.
+void ScanPrinter::storeMatrix(const Node *node, StringRef value) {
+  auto store = cast<chunk::StoreOp>(node->op);
+  std::string condition = inside();
+  f.text.line((condition.empty() ? "" : "if (" + condition + ") ") + "narrow(" +
+              addressOf(store.getBuffer(), store.getIndices(), "header[5]",
+                        rowText, columnText) +
+              ", " + value + ");");
+}
+
+void ScanPrinter::printFinal() {
+  openElements();
+  for (cpu::Nest &part : form.top->getNests()) {
+    for (Node *node : part.nodes) {
+      if (node->kind == Kind::CopyOut && !node->axes.empty()) {
+        storeMatrix(node, boundary(node->operands[0], rowText, columnText));
+      }
+    }
+  }
+  closeElements();
+}
+
+//===----------------------------------------------------------------------===//
+// Units
+//===----------------------------------------------------------------------===//
+
+/// Forward from the start of the run; the states at the ends of segments are
+/// held, but for those of the last one, which stay where they are.
+void ScanPrinter::printTrace() {
+  std::string special = number(specialOffset(values));
+  f.text.open("if (flags & isFirstUnit)");
+  loadStates("header[5]");
+  multiplyAll("stage[16 + " + special + "]", true, false);
+  f.text.close();
+  f.text.line("#pragma unroll 1");
+  f.text.open("for (int t = 0; t < count; ++t)");
+  f.text.line("const float *const now = stage + 16 + t * " +
+              number(tokenFloats) + ";");
+  f.text.open("if (header[1] >> t & 1)");
+  multiplyAll("now[" + special + "]", true, false);
+  f.text.close();
+  ScanElement element(values, f.text, hints);
+  std::vector<bool> fetched;
+  for (auto &operand : values.operands) {
+    fetched.push_back(operand->isFetched);
+    operand->isFetched = false;
+  }
+  // The terms ask for what the walk needs.
+  KernelText kept = f.text;
+  for (const ScanState &state : form.states) {
+    for (const AffineStep::Term &term : state.step.terms) {
+      element.term(term);
+    }
+  }
+  f.text = kept;
+  printFetches();
+  openElements();
+  for (auto [state, name] : llvm::zip(form.states, stateNames)) {
+    std::string sum;
+    for (AffineStep::Term term : state.step.terms) {
+      term.isNegative = !term.isNegative; // printed for the way back
+      sum += element.term(term);
+    }
+    f.text.line(name + "[a][n][e] = " + name + "[a][n][e]" + sum + ";");
+  }
+  closeElements();
+  for (auto [operand, was] : llvm::zip(values.operands, fetched)) {
+    operand->isFetched |= was;
+  }
+  f.text.open("if (header[2] >> t & 1)");
+  copyHeld(true, "header[4] + t");
+  f.text.close();
+  f.text.close();
+}
+
+/// What happens at the start of a run: forward, states are saved.
+void ScanPrinter::printEnter() {
+  std::string special = number(specialOffset(values));
+  std::string last = "stage[16 + (count - 1) * " + number(tokenFloats) + " + ";
+  f.text.open("if (flags & isFirstUnit)");
+  if (form.isReverse) {
+    f.text.open("if (!(flags & isHeld))");
+    loadStates("header[5] + " + number(form.interval));
+    multiplyAll(last + number(values.power(-1).offset) + "]", true, false);
+    f.text.close();
+    multiplyAll(last + special + " + 1]", false, true);
+  } else {
+    openElements();
+    auto inits = cast<chunk::ForOp>(*form.tokens).getInits();
+    for (Operation &op : form.runs->getRegion(0).front()) {
+      auto store = dyn_cast<chunk::StoreOp>(op);
+      for (auto [init, name] : llvm::zip(inits, stateNames)) {
+        if (store && store.getValue() == init) {
+          std::string condition = inside();
+          f.text.line((condition.empty() ? "" : "if (" + condition + ") ") +
+                      "narrow(" +
+                      addressOf(store.getBuffer(), store.getIndices(),
+                                "header[5]", rowText, columnText) +
+                      ", " + name + "[a][n][e]);");
+        }
+      }
+    }
+    closeElements();
+    multiplyAll("stage[16 + " + special + "]", true, false);
+  }
+  f.text.close();
+}
+
+void ScanPrinter::printLeave() {
+  f.text.open("if (flags & isLastUnit)");
+  if (form.isReverse) {
+    multiplyAll("stage[16 + " + number(specialOffset(values)) + "]", false,
+                true);
+  } else {
+    multiplyAll("stage[16 + (count - 1) * " + number(tokenFloats) + " + " +
+                    number(values.power(1).offset) + "]",
+                true, false);
+  }
+  f.text.close();
+}
+
+void ScanPrinter::printMain() {
+  printEnter();
+  printTokens();
+  std::string condition = form.decay ? "flags & isCut || " : "";
+  f.text.comment("The straight walk has no branch between the tokens of a "
+                 "group.");
+  f.text.open("if (" + condition + "count % " + number(tiles.group) + " != 0)");
+  f.text.line("walk(Choice<true>(), Choice<false>());");
+  f.text.close();
+  f.text.open("else");
+  f.text.line("walk(Choice<false>(), Choice<true>());");
+  f.text.close();
+  printLeave();
+}
+
+void ScanPrinter::printTokens() {
+  std::string floats = number(tiles.computeWarps() * warpSums);
+  f.text.open("auto walk = [&](auto isCutHere, auto isFull)");
+  f.text.line("#pragma unroll 1");
+  f.text.open("for (int done = 0; done < count; done += " +
+              number(tiles.group) + ")");
+  f.text.line("float *const to = sums + group % 2 * " + floats +
+              " + warp * " + number(warpSums) + ";");
+  if (usesMatrix) {
+    f.text.line("float columnSums[" + number(tiles.rowTiles) + "][4] = {};");
+  }
+  unrolled("p", tiles.group);
+  f.text.open("if (isFull.value || done + p < count)");
+  f.text.line(std::string("const int t = ") +
+              (form.isReverse ? "count - 1 - done - p" : "done + p") + ";");
+  f.text.line("const float *const now = stage + 16 + t * " +
+              number(tokenFloats) + ";");
+  if (form.decay) {
+    printRestart();
+  }
+  printToken();
+  f.text.close();
+  f.text.close();
+  if (usesMatrix) {
+    printSlots();
+  }
+  f.text.line("arrive(summed + group % 2, lane);");
+  f.text.line("++group;");
+  f.text.close();
+  f.text.close("};");
+}
+
+/// A segment begins here: forward, its first token; backward, its last one.
+void ScanPrinter::printRestart() {
+  std::string special = number(specialOffset(values));
+  f.text.open("if (isCutHere.value && (header[" +
+              std::string(form.isReverse ? "2" : "1") + "] >> t & 1))");
+  if (form.isReverse) {
+    copyHeld(false, "header[4] + t");
+    multiplyAll("now[" + special + " + 1]", false, true);
+  } else {
+    multiplyAll("now[" + special + "]", true, false);
+  }
+  f.text.close();
+}
+
+//===----------------------------------------------------------------------===//
+// Tokens
+//===----------------------------------------------------------------------===//
+
+void ScanPrinter::printFetches() {
+  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
+    if (!operand->isFetched) {
+      continue;
+    }
+    std::string at = "now[" + number(operand->offset) + "]";
+    if (operand->kind == ScanOperand::Scalar) {
+      f.text.line("const float " + operand->name + " = " + at + ";");
+      continue;
+    }
+    bool isRow = operand->kind == ScanOperand::Row;
+    std::int64_t count = 2 * (isRow ? tiles.rowTiles : tiles.columnTiles);
+    f.text.line("float " + operand->name + "[" + number(count) + "];");
+    f.text.line("fetch(" + operand->name + ", now + " +
+                number(operand->offset) + " + " +
+                (isRow ? "rowPlace" : "columnPlace") + ");");
+  }
+}
+
+/// One element: the states before and after the token, and the adjoints.
+void ScanPrinter::printStep(ScanElement &element) {
+  for (auto [i, state] : llvm::enumerate(form.states)) {
+    std::string at = stateNames[i] + "[a][n][e]", sum;
+    for (const AffineStep::Term &term : state.step.terms) {
+      sum += element.term(term);
+    }
+    std::string known = f.text.name(stateNames[i] + "_known");
+    std::string made = f.text.name(stateNames[i] + "_made");
+    f.text.line("const float " + known + " = " + at + ";");
+    f.text.line("const float " + made + " = " + known + sum + ";");
+    f.text.line(at + " = " + made + ";");
+    element.before.push_back(form.isReverse ? made : known);
+    element.after.push_back(form.isReverse ? known : made);
+  }
+  for (const std::string &name : adjointNames) {
+    element.adjoints.push_back(name + "[a][n][e]");
+  }
+  SmallVector<std::string> next;
+  for (const ScanCarry &adjoint : form.adjoints) {
+    next.push_back(element.at(adjoint.value, -1));
+  }
+  for (const ScanSum &sum : values.sums) {
+    if (!values.isFlexible(sum.matrix)) {
+      element.at(sum.matrix, values.natural(sum.matrix));
+    }
+  }
+  for (auto [name, value] : llvm::zip(adjointNames, next)) {
+    f.text.line(name + "[a][n][e] = " + value + ";");
+  }
+}
+
+/// Adds one element to a sum; inside the element loops.
+void ScanPrinter::printSum(const ScanSum &sum, ScanElement &element) {
+  int degree = values.isFlexible(sum.matrix) ? 0 : values.natural(sum.matrix);
+  bool isProduct = !sum.weight && opOf(sum.matrix) == "arith.mulf";
+  std::string condition = inside();
+  std::string value = element.at(sum.matrix, degree);
+  (void)isProduct;
+  auto guarded = [&](const std::string &x) {
+    return condition.empty() ? x : "(" + condition + " ? " + x + " : 0)";
+  };
+  if (sum.kind == ScanSum::OverColumns && usesMatrix) {
+    f.text.line("left" + number(sum.slot) + "[e] = " + guarded(value) + ";");
+    return;
+  }
+  std::string weight;
+  if (sum.weight) {
+    ScanOperand &operand = values.operand(sum.weight, sum.weightDegree);
+    operand.isFetched = true;
+    weight = " * " + operand.name +
+             (operand.kind == ScanOperand::Row ? "[2 * a + e / 2]"
+                                               : "[2 * n + e % 2]");
+  }
+  std::string index = number(sum.slot);
+  index += sum.kind == ScanSum::OverColumns ? " + 2 * a + e / 2"
+           : sum.kind == ScanSum::OverRows  ? " + 2 * n + e % 2"
+                                            : "";
+  f.text.line("parts[" + index + "] += " + guarded(value) + weight + ";");
+}
+
+void ScanPrinter::printToken() {
+  printFetches();
+  for (const ScanSum &sum : values.sums) {
+    if (sum.kind != ScanSum::OverColumns || !usesMatrix) {
+      continue;
+    }
+    std::string slot = number(sum.slot);
+    std::string from = "ones";
+    if (sum.weight) {
+      ScanOperand &operand = values.operand(sum.weight, sum.weightDegree);
+      from = "now + " + number(operand.offset) + " + columnPlace";
+    }
+    f.text.line("float right" + slot + "[" + number(2 * tiles.columnTiles) +
+                "];");
+    f.text.line("fetch(right" + slot + ", lane / 4 == p * " + number(slots) +
+                " + " + slot + " ? " + from + " : zeros);");
+  }
+  if (parts > 0) {
+    f.text.line("float parts[" + number(parts) + "] = {};");
+  }
+  unrolled("n", tiles.columnTiles);
+  unrolled("a", tiles.rowTiles);
+  for (std::int64_t slot = 0; usesMatrix && slot < slots; ++slot) {
+    f.text.line("float left" + number(slot) + "[4];");
+  }
+  unrolled("e", 4);
+  ScanElement element(values, f.text, hints);
+  printStep(element);
+  for (const ScanSum &sum : values.sums) {
+    printSum(sum, element);
+  }
+  f.text.close();
+  for (std::int64_t slot = 0; usesMatrix && slot < slots; ++slot) {
+    std::string name = number(slot);
+    f.text.line("multiply(columnSums[a], left" + name + ", right" + name +
+                "[2 * n], right" + name + "[2 * n + 1]);");
+  }
+  f.text.close();
+  f.text.close();
+  f.text.line("if (p == 0) waitFor(added + group % 2, group / 2 % 2 ^ 1);");
+  if (parts > 0) {
+    printPuts();
+  }
+}
+
+void ScanPrinter::printPuts() {
+  std::int64_t width = std::min<std::int64_t>(parts, 4);
+  std::int64_t perToken = parts / width * (width == 4 ? 144 : 32 * width);
+  std::int64_t before = usesMatrix ? tiles.rowTiles * 128 : 0;
+  f.text.line("putParts(to + " + number(before) + " + p * " +
+              number(perToken) + ", parts, lane);");
+}
+
+/// The results of the matrix instructions, as they lie in the lanes.
+void ScanPrinter::printSlots() {
+  unrolled("a", tiles.rowTiles);
+  f.text.line("*reinterpret_cast<Four *>(to + a * 128 + (lane % 4 * 8 + lane / "
+              "4) * 4) = Four{{columnSums[a][0], columnSums[a][1], "
+              "columnSums[a][2], columnSums[a][3]}};");
+  f.text.close();
+}
+
+} // namespace recurra::cuda

@@ -1,0 +1,124 @@
+// Kernels in scan form, run by emulation: the numbers are those of the chunk
+// evaluator, at sizes that no tile divides, with weak and with strong decay.
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/catalogue/Catalogue.h"
+#include "tests/compiler/ChunkRun.h"
+#include "tests/compiler/target/CudaRun.h"
+#include "tests/dsl/RandomCall.h"
+
+#include <gtest/gtest.h>
+
+using namespace recurra;
+
+namespace {
+
+struct Case {
+  friend void PrintTo(const Case &given, std::ostream *os) { *os << given.entry << given.name; }
+  std::string entry, name;
+  Sizes sizes;
+  std::int64_t k = 16, v = 16;
+  std::int64_t tile = 0; ///< of V
+  double decay = 1;      ///< times the log gates
+};
+
+std::vector<Case> cases() {
+  return {
+      {"palimpsa", "OneTile", {1, 20, 2, 1, {}, {}}, 16, 16},
+      {"palimpsa", "Sliced", {1, 37, 1, 1, {}, {}}, 48, 40, 16},
+      {"palimpsa", "Padded", {2, 33, 2, 2, {}, {}}, 21, 35},
+      {"palimpsa", "StrongDecay", {1, 40, 1, 1, {}, {}}, 17, 16, 0, 30},
+      {"palimpsa", "Packed", {1, 41, 1, 1, {0, 17, 17, 18, 41}, {}}, 16, 24},
+      {"palimpsa", "NoToken", {1, 0, 1, 1, {}, {}}, 16, 16},
+      {"simple_gla", "Padded", {1, 19, 2, 1, {}, {}}, 20, 25},
+      {"linear_attention", "Sliced", {1, 34, 1, 1, {}, {}}, 16, 48, 16},
+  };
+}
+
+class CudaScanTest : public testing::TestWithParam<Case> {
+protected:
+  void SetUp() override {
+    const Case &given = GetParam();
+    recurrence = findRecurrence(given.entry);
+    Sizes sizes = given.sizes;
+    sizes.extents = {{"K", given.k}, {"V", given.v}};
+    call = randomCall(*recurrence, sizes, random);
+    if (auto gate = call.inputs.find("g"); gate != call.inputs.end()) {
+      for (double &x : gate->second.values) {
+        x *= given.decay;
+      }
+    }
+  }
+
+  /// Runs a chunk function; its results are added to `arrays`.
+  void run(std::string text, Arrays &arrays) {
+    for (std::size_t at = text.find("f64"); at != std::string::npos;
+         at = text.find("f64", at + 3)) {
+      text.replace(at, 3, "f32");
+    }
+    CudaRun kernel(text, /*isScan=*/true);
+    ASSERT_EQ(kernel.error, "") << kernel.source;
+    kernel.checkpointInterval = interval;
+    KernelSizes sizes{call.batch, call.tokens, call.heads, call.group,
+                      call.offsets};
+    for (auto &[key, array] : kernel.run(sizes, arrays, /*spread=*/true, 2)) {
+      arrays[key] = array;
+    }
+    ASSERT_EQ(kernel.error, "");
+  }
+
+  static void compare(const Arrays &given, const Arrays &expected,
+                      Argument::Kind kind, double tolerance) {
+    for (auto &[name, array] : expected) {
+      Arrays found{{name, given.at(keyOf({kind, name, DType::F64, {}}))}};
+      std::string where;
+      EXPECT_LE(distance(found, {{name, array}}, where), tolerance) << where;
+    }
+  }
+
+  static void add(Arrays &arrays, Argument::Kind kind, const Arrays &given) {
+    for (auto &[name, array] : given) {
+      arrays[keyOf({kind, name, DType::F64, {}})] = array;
+    }
+  }
+
+  static constexpr std::int64_t interval = 32;
+  std::mt19937 random{3};
+  const Recurrence *recurrence = nullptr;
+  Call call;
+};
+
+TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
+  ChunkRun evaluator(*recurrence, call, [&](Plan &plan) {
+    plan.form = "scan";
+    plan.axis = "V";
+    plan.interval = interval;
+    plan.tile = GetParam().tile;
+  });
+  Values expected = evaluator.forward();
+  ASSERT_EQ(evaluator.error, "");
+  Arrays arrays;
+  add(arrays, Argument::Input, call.inputs);
+  add(arrays, Argument::InitialState, call.initialStates);
+  run(evaluator.text, arrays);
+  ASSERT_FALSE(HasFatalFailure());
+  compare(arrays, expected.outputs, Argument::Output, 2e-5);
+  compare(arrays, expected.finalStates, Argument::FinalState, 2e-5);
+  Values cotangents = randomCotangents(*recurrence, call, random);
+  Gradients gradients = evaluator.backward(cotangents);
+  ASSERT_EQ(evaluator.error, "");
+  add(arrays, Argument::OutputCotangent, cotangents.outputs);
+  add(arrays, Argument::FinalStateCotangent, cotangents.finalStates);
+  run(evaluator.text, arrays);
+  ASSERT_FALSE(HasFatalFailure());
+  // States are walked back by subtraction, which loses digits.
+  compare(arrays, gradients.inputs, Argument::InputGradient, 1e-3);
+  compare(arrays, gradients.initialStates, Argument::InitialStateGradient,
+          1e-3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, CudaScanTest, testing::ValuesIn(cases()),
+                         [](const auto &info) {
+                           return info.param.entry + "_" + info.param.name;
+                         });
+
+} // namespace
