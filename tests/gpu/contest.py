@@ -40,10 +40,17 @@ class Entrant:
         leaves = [x[n] for n in self.contender.reads]
         torch.autograd.grad(self.call(x), leaves, x["d_o"], allow_unused=True)
 
-    def leave(self, error):
+    def leave(self, error, what="failed"):
         text = " ".join(str(error).split()) or type(error).__name__
         self.error = text if text.startswith("not run") else (
-            f"failed: {type(error).__name__}: {text[:160]}")
+            f"{what}: {type(error).__name__}: {text[:160]}")
+
+    def modes(self, shape):
+        """What is timed: without a backward pass if that failed."""
+        found = {"forward": self.forward}
+        if not (shape.decode or self.error):
+            found["both"] = self.both
+        return found
 
 
 def first_calls(entrant, shape, inputs, clock):
@@ -51,18 +58,20 @@ def first_calls(entrant, shape, inputs, clock):
     entrant.load(shape)
     clock.wait()
     began = time.perf_counter()
-    if not shape.decode:
-        entrant.both(inputs[0])
     entrant.output = entrant.forward(inputs[0])
+    clock.wait()
+    if not shape.decode:
+        try:
+            entrant.both(inputs[0])
+        except Exception as error:
+            entrant.leave(error, "backward failed")
     clock.wait()
     entrant.first_s = time.perf_counter() - began
 
 
 def practice(entrant, shape, inputs, clock, budget):
     """Learns how long a call is and what memory it takes."""
-    modes = {"forward": entrant.forward}
-    if not shape.decode:
-        modes["both"] = entrant.both
+    modes = entrant.modes(shape)
     for mode, function in modes.items():
         function(inputs[0])
         taken = clock.once(lambda f=function: f(inputs[-1]))
@@ -82,6 +91,7 @@ def enter(entrants, shape, inputs, clock, budget, tell):
                 practice(entrant, shape, inputs, clock, budget)
         except Exception as error:
             entrant.leave(error)
+            entrant.counts = {}
             if clock.on_gpu:
                 torch.cuda.empty_cache()
     tell("")
@@ -89,7 +99,7 @@ def enter(entrants, shape, inputs, clock, budget, tell):
 
 def run_mode(entrants, mode, inputs, clock):
     """Times of one mode for all that are still in, in one interleaved run."""
-    active = {x.name: x for x in entrants if not x.error and mode in x.counts}
+    active = {x.name: x for x in entrants if mode in x.counts}
     functions = {
         name: [lambda f=getattr(x, mode), s=s: f(s) for s in inputs]
         for name, x in active.items()}

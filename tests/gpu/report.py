@@ -56,10 +56,12 @@ def block(rows):
         lines[0] += "  one decode step, states in and out; CUDA graph replays"
     lines.append(line([name for name, _ in COLUMNS]))
     for row in rows:
-        if row["error"]:
+        if row["error"] and row["forward_ms"] is None:
             lines.append(f"{row['name']:21}  {row['error']}")
             continue
         lines.append(line(cells(row)))
+        if row["error"]:
+            lines.append(f"{'':21}  {row['error']}")
         if row["T"] == 1:
             lines.append(f"{'':21}  {number(row['forward_ms'], 4)} ms called from Python")
     return lines

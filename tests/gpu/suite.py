@@ -107,7 +107,7 @@ def main():
     add = parser.add_argument
     add("--log", help="file for every test's result")
     add("--processes", type=int, default=min(14, os.cpu_count() or 1))
-    add("--seconds", type=float, default=540, help="of the whole run (default 540)")
+    add("--seconds", type=float, default=470, help="of the whole run (default 470)")
     add("--commit", default="not given", help="recorded in the log")
     add("--no-alone", action="store_true", help="leave the large tests out")
     given, extra = parser.parse_known_args()

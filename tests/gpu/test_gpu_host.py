@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,13 @@ import torch
 
 import float64_loops
 from conftest import share
+from contest import contest
 from draw import Shape, draw
 from floor import floor
 from harness import cotangents, make
 from measure import worst
 from oracle import Oracle
+from peers import CONTENDERS
 from report import text_of, with_reference
 from timing import rounds
 
@@ -81,12 +84,51 @@ def row(name, both, **changed):
 
 def test_the_table_compares_with_the_reference():
     rows = with_reference([row("palimpsa", 2.0), row("reference", 24.0),
-                           row("approximation", None, error="failed: it broke")])
+                           row("approximation", None, error="backward failed: it broke"),
+                           row("simple_gla", None, forward_ms=None, error="not run: late")])
     assert rows[0]["reference_forward_backward_ms"] == 24.0
     lines = text_of(rows, {}).splitlines()
     palimpsa = next(x.split() for x in lines if x.startswith("palimpsa "))
     assert palimpsa[1:4] == ["1", "0.25", "25"] and "12" in palimpsa
-    assert any("it broke" in x for x in lines)
+    assert any(x.endswith("it broke") for x in lines)
+    assert sum(x.startswith("approximation ") for x in lines) == 1
+    assert any(x.startswith("simple_gla") and x.endswith("not run: late") for x in lines)
+
+
+class Gone:
+    """A contender whose backward pass fails, and one that cannot be loaded."""
+
+    def __init__(self, at):
+        self.at = at
+
+    def __call__(self, folder):
+        if self.at == "load":
+            raise RuntimeError("it is not there")
+
+        def step(x):
+            o = x["v"] * 1.0
+            if o.requires_grad:
+                o.register_hook(self.fail)
+            return o
+
+        return step, None
+
+    def fail(self, gradient):
+        raise RuntimeError("no way back")
+
+
+def test_a_contender_that_fails_leaves_the_others(monkeypatch):
+    kinds = {n: replace(CONTENDERS["reference"], name=n, load=Gone(n))
+             for n in ("load", "backward")}
+    monkeypatch.setattr("contest.CONTENDERS", CONTENDERS | kinds)
+    names = ["load", "palimpsa", "backward"]
+    rows = contest((4, 6, 1, 8, 2), names, None, "cpu", sets=2, budget=1.0)
+    load, ours, back = rows
+    assert load["error"] == "failed: RuntimeError: it is not there"
+    assert load["forward_ms"] is None and ours["error"] is None
+    assert len(ours["forward_backward_runs"]) >= 5 and ours["difference"] == 0
+    assert back["error"].startswith("backward failed") and back["forward_ms"] > 0
+    assert back["forward_backward_ms"] is None and back["difference"] > 0
 
 
 def test_rounds_fit_the_budget():
