@@ -46,6 +46,18 @@ TEST_P(SizesTest, C2AnyKeysAndValuesAmidNan) {
   }
 }
 
+/// States that fit no cache: scratch comes from the caller, tiles from the
+/// plan.
+TEST_P(SizesTest, AThousandKeysOrValues) {
+  for (auto [keys, values] :
+       {std::pair<std::int64_t, std::int64_t>(1000, 7), {7, 1000}}) {
+    SCOPED_TRACE(testing::Message() << keys << " x " << values);
+    expectOracle(makeTrial(
+        recurrence(),
+        {.batch = 1, .tokens = 5, .heads = 1, .keys = keys, .values = values}));
+  }
+}
+
 TEST_P(SizesTest, C8PackedSequences) {
   using Offsets = std::vector<std::int64_t>;
   for (const Offsets &offsets : sampled<Offsets>({{0, 5, 5, 5, 70}, {0, 0, 0}},
