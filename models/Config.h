@@ -35,7 +35,7 @@ struct ModelConfig {
   int64_t valueSize = 16;
   int64_t betaRank = 16;
   int64_t convolution = 4; ///< tokens that the short convolution sees
-  /// How it is computed, "loop", "shifted" or "grouped": see Convolution.h.
+  /// How it is computed: see Convolution.h.
   std::string convolutionForm = "auto";
   bool mlp = true; ///< a SwiGLU behind every mixer
   double normEps = 1e-6;

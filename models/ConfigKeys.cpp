@@ -34,7 +34,7 @@ std::vector<Field> fieldsOf(TrainConfig &c) {
        &c.model.convolutionForm,
        0,
        0,
-       {"auto", "loop", "shifted", "grouped"}},
+       {"auto", "recurrence", "shifted", "grouped"}},
       {"model.mlp", &c.model.mlp},
       {"model.norm_eps", &c.model.normEps, 0},
       {"model.init_std", &c.model.initStd, 0},

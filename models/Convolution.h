@@ -1,5 +1,5 @@
 // The short causal convolution in front of the recurrence, a filter per
-// channel, in the forms that torch offers.
+// channel, in several forms to compare.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,11 +12,9 @@ namespace recurra {
 /// y[b, t, c] = sum_j weight[c, 0, j] x[b, t - (size - 1) + j, c], with zeros
 /// before the first token. x [B, T, C] in the dtype of y, weight [C, 1, size],
 /// as in a depthwise torch convolution. Forms:
-///   "loop"     a loop of our own, on the CPU only;
-///   "shifted"  shifted products, elementwise torch ops;
-///   "grouped"  torch's convolution with a group for every channel;
-///   "auto"     what is fastest on the device: "loop" on the CPU, where the
-///              others take five times as long, else "shifted".
+///   "recurrence"  kernels of Recurra, see ConvolutionRecurrence.h; also "auto";
+///   "shifted"     shifted products, elementwise torch ops;
+///   "grouped"     torch's convolution with a group for every channel.
 at::Tensor shortConvolution(const at::Tensor &x, const at::Tensor &weight,
                             const std::string &form = "auto");
 

@@ -184,3 +184,24 @@ def test_autocast_stays_within_bfloat16_of_the_model_in_double(driver):
     exact = got["loss"].item() == pytest.approx(loss, rel=1e-6)
     assert got["loss"].item() == pytest.approx(loss, rel=2e-2) and not exact
     compare_gradients(got, parameters, 0.1)
+
+
+@pytest.mark.parametrize("form, length, size", [
+    ("shifted", 264, 4), ("grouped", 264, 3), ("recurrence", 262, 4), ("recurrence", 160, 2),
+    ("recurrence", 24, 1), ("recurrence", 24, 16), ("grouped", 24, 16),
+])  # fmt: skip
+def test_every_form_of_the_convolution_is_the_same(driver, form, length, size):
+    """Over several segments of a sequence (88 tokens, 80), and over one."""
+    text = driver.config.read_text().replace("length = 24", f"length = {length}")
+    text = text.replace("batch = 32", "batch = 3").replace("mlp = false", f"convolution = {size}")
+    results = []
+    for name in ("shifted" if form == "recurrence" else "recurrence", form):
+        driver.config.write_text(text.replace("[model]", f'[model]\nconvolution_form = "{name}"'))
+        if not results:
+            driver.train("run", optimiser__steps=1)
+        driver.call("gradient", driver.config, driver.folder / "run/step-000001/model.safetensors", name)
+        results.append(load_file(driver.folder / name / "step-000000/model.safetensors"))
+    reference, got = results
+    assert got.keys() == reference.keys()
+    for name, expected in reference.items():
+        torch.testing.assert_close(got[name], expected, rtol=1e-3, atol=2e-6, msg=lambda m, n=name: f"{n}: {m}")
