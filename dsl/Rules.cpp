@@ -55,6 +55,38 @@ bool isIdentifier(const std::string &name) {
   });
 }
 
+/// How many entries of the axis `at` reads of the input, if nothing reads it
+/// whole; else 0.
+int entriesRead(const std::vector<NodeRef> &roots, const Input &input,
+                const Axis &axis) {
+  auto reads = [&](const NodeRef &node) {
+    return node->op == Op::Input && node->name == input.name;
+  };
+  if (std::any_of(roots.begin(), roots.end(), reads)) {
+    return 0;
+  }
+  int entries = 0;
+  for (const NodeRef &node : operandsFirst(roots)) {
+    if (std::any_of(node->operands.begin(), node->operands.end(), reads)) {
+      if (node->op != Op::At || node->axis != axis.name) {
+        return 0;
+      }
+      entries = std::max(entries, node->index + 1);
+    }
+  }
+  return entries;
+}
+
+std::string unreadWarning(const Input &input, const Axis &axis,
+                          const std::string &entries) {
+  std::string message = "of input '" + input.name + "' the entries of axis '" +
+                        axis.name + "' from " + entries +
+                        " on are never read; a call may have them; fix the "
+                        "size with r.axis(\"" +
+                        axis.name + "\", " + entries + ")";
+  return UserError(input.location, message).what();
+}
+
 std::string placeOf(const SourceLocation &location) {
   return location.line == 0
              ? ""
@@ -151,6 +183,26 @@ NodeRef readInput(const Input &input, const SourceLocation &location) {
   node.axes = input.axes;
   node.location = location;
   return makeNode(std::move(node));
+}
+
+std::vector<std::string> unreadEntries(const Recurrence &recurrence) {
+  std::vector<NodeRef> roots;
+  for (const State &state : recurrence.states) {
+    roots.push_back(state.next);
+  }
+  for (const Output &output : recurrence.outputs) {
+    roots.push_back(output.value);
+  }
+  std::vector<std::string> warnings;
+  for (const Input &input : recurrence.inputs) {
+    for (const Axis &axis : recurrence.axes) {
+      int entries = axis.size == 0 ? entriesRead(roots, input, axis) : 0;
+      if (entries > 0) {
+        warnings.push_back(unreadWarning(input, axis, std::to_string(entries)));
+      }
+    }
+  }
+  return warnings;
 }
 
 } // namespace recurra

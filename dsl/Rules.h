@@ -27,6 +27,10 @@ NodeRef readState(const State &state, const SourceLocation &location);
 /// The leaf that reads an input.
 NodeRef readInput(const Input &input, const SourceLocation &location);
 
+/// Inputs of which the step reads some entries of an axis by number and no
+/// other, where calls may have more, as "file:line: ..".
+std::vector<std::string> unreadEntries(const Recurrence &recurrence);
+
 /// Divisions (and rsqrt) of the step whose divisor no fact keeps from zero, as
 /// "file:line: ..".
 std::vector<std::string> unprotectedDivisions(const Recurrence &recurrence);

@@ -303,6 +303,9 @@ void Validator::checkGraph(const NodeRef &root) {
 void validate(Recurrence &recurrence) {
   Validator(recurrence).run();
   recurrence.warnings = unprotectedDivisions(recurrence);
+  for (const std::string &warning : unreadEntries(recurrence)) {
+    recurrence.warnings.push_back(warning);
+  }
 }
 
 } // namespace recurra

@@ -1,4 +1,5 @@
-// Warnings of divisions: ranges that follow from facts, and by induction.
+// Warnings: divisions that no fact protects, with ranges that follow from facts
+// and by induction; entries that nothing reads.
 // SPDX-License-Identifier: Apache-2.0
 #include "dsl/dsl.h"
 
@@ -87,6 +88,28 @@ TEST(Warning, StatesKeepTheirSignByInduction) {
   EXPECT_EQ(palimpsaWarnings(false, 0, true), 1u);
   EXPECT_EQ(palimpsaWarnings(true, -1, true), 1u);
   EXPECT_EQ(palimpsaWarnings(true, 0, false), 1u);
+}
+
+/// A state that adds entries 0 and 1 of x over R; `whole`: the output reads all
+/// of x.
+std::vector<std::string> pairWarnings(std::int64_t size, bool whole) {
+  return warningsOf([&](Builder &r) {
+    Axis R = size == 0 ? r.axis("R") : r.axis("R", size);
+    Expr x = r.token("x", {R});
+    State h = r.state("h", {});
+    r.repeat(2, [&](int j) { h += x.at(R, j); });
+    r.output("o", whole ? h + sum(x, R) : Expr(h));
+  });
+}
+
+TEST(Warning, EntriesThatNothingReads) {
+  std::vector<std::string> warnings = pairWarnings(0, false);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("of input 'x' the entries of axis 'R' "
+                                     "from 2 on are never read"));
+  EXPECT_THAT(warnings[0], HasSubstr("fix the size with r.axis(\"R\", 2)"));
+  EXPECT_THAT(pairWarnings(2, false), testing::IsEmpty());
+  EXPECT_THAT(pairWarnings(0, true), testing::IsEmpty());
 }
 
 } // namespace
