@@ -4,12 +4,14 @@
 
 #include "CompilerDouble.h"
 #include "dsl/Builder.h"
+#include "runtime/ArgumentSizes.h"
 #include "runtime/Draw.h"
 #include "runtime/ThreadHost.h"
 
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace recurra {
 namespace {
@@ -81,6 +83,19 @@ Trial runningTrial(const Recurrence &recurrence) {
   trial.call.extents = {{"K", 4}};
   drawInputs(recurrence, trial.call, 7);
   return trial;
+}
+
+TEST(ArgumentSizes, KnowsEverySymbol) {
+  Call call = sizes();
+  call.heads = 4;
+  call.group = 2;
+  nlohmann::json shape = {"B", "T", "H", "Hg", "N", "S", "17"};
+  using Sizes = std::vector<std::int64_t>;
+  EXPECT_EQ(sizesOf(shape, call, 4), (Sizes{2, 5, 4, 2, 2, 2 * 5 / 4 + 2, 17}));
+  call.batch = 1;
+  call.offsets = {0, 2, 2, 5};
+  EXPECT_EQ(sequencesIn(call), 3);
+  EXPECT_EQ(sizesOf(shape, call, 4), (Sizes{1, 5, 4, 2, 3, 5 / 4 + 3, 17}));
 }
 
 TEST(Trial, KernelsMeetTheOracle) {
