@@ -37,7 +37,8 @@ struct ModelConfig {
   int64_t convolution = 4; ///< tokens that the short convolution sees
   /// How it is computed: see Convolution.h.
   std::string convolutionForm = "auto";
-  bool mlp = true; ///< a SwiGLU behind every mixer
+  bool fused = true; ///< gates, head norms and activations: see Elementwise.h
+  bool mlp = true;   ///< a SwiGLU behind every mixer
   double normEps = 1e-6;
   double initStd = 0.02;
   /// "random": as for language models; "normal", "small", "very_small": a ramp

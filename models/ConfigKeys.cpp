@@ -35,6 +35,7 @@ std::vector<Field> fieldsOf(TrainConfig &c) {
        0,
        0,
        {"auto", "recurrence", "shifted", "grouped"}},
+      {"model.fused", &c.model.fused},
       {"model.mlp", &c.model.mlp},
       {"model.norm_eps", &c.model.normEps, 0},
       {"model.init_std", &c.model.initStd, 0},

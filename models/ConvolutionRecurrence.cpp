@@ -4,6 +4,7 @@
 
 #include "dsl/Text.h"
 #include "dsl/dsl.h"
+#include "models/Cut.h"
 #include "ops/Ops.h"
 
 #include <torch/torch.h>
@@ -86,17 +87,6 @@ const std::string &textOf(Recurrence (*definition)(int64_t), int64_t size) {
     text = toText(definition(size), Locations::Keep);
   }
   return text;
-}
-
-/// The largest divisor of `count` from `least` to `most`, or else `otherwise`.
-int64_t largestDivisor(int64_t count, int64_t least, int64_t most,
-                       int64_t otherwise) {
-  for (int64_t divisor = most; divisor >= least; --divisor) {
-    if (count % divisor == 0) {
-      return divisor;
-    }
-  }
-  return otherwise;
 }
 
 /// How a [B, T, C] tensor is cut: B segments of it by `tokens`, C into heads of

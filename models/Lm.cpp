@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/Lm.h"
 
+#include "models/Elementwise.h"
 #include "models/Functions.h"
 #include "models/Timeline.h"
 
@@ -18,7 +19,8 @@ using at::Tensor;
 int64_t mlpWidth(int64_t width) { return (width * 8 / 3 + 255) / 256 * 256; }
 
 Block::Block(const ModelConfig &config, const at::TensorOptions &options)
-    : normEps(config.normEps), mixes(config.mixer != "none") {
+    : normEps(config.normEps), mixes(config.mixer != "none"),
+      fused(config.fused) {
   const auto weight = [&](auto &parent, const char *name,
                           at::IntArrayRef shape) {
     return parent
@@ -56,9 +58,11 @@ Tensor Block::forward(const Tensor &x_BTC) {
   }
   if (gateProj.defined()) {
     const Tensor h = normed(x, mlpNorm, normEps);
-    const Tensor inner = timed(
-        Part::Gates, {linearMap(h, gateProj), linearMap(h, upProj)},
-        [](const std::vector<Tensor> &in) { return at::silu(in[0]) * in[1]; });
+    const Tensor inner =
+        timed(Part::Gates, {linearMap(h, gateProj), linearMap(h, upProj)},
+              [&](const std::vector<Tensor> &in) {
+                return swiglu(in[0], in[1], fused);
+              });
     x = x + linearMap(inner, downProj);
   }
   return x;
@@ -88,8 +92,17 @@ LanguageModel::LanguageModel(const ModelConfig &config,
           ->weight;
 }
 
+at::ScalarType LanguageModel::computeType() const {
+  const at::DeviceType device = embedding.device().type();
+  return at::autocast::is_autocast_enabled(device)
+             ? at::autocast::get_autocast_dtype(device)
+             : embedding.scalar_type();
+}
+
 Tensor LanguageModel::hidden(const Tensor &tokens_BT, const Tensor &positions) {
-  Tensor x = at::embedding(embedding, tokens_BT);
+  // Under autocast the residual stream has its dtype, as in the reference's
+  // recipe: half the bytes for everything between two products.
+  Tensor x = at::embedding(embedding, tokens_BT).to(computeType());
   for (const auto &block : blocks) {
     x = block->forward(x);
   }
@@ -107,13 +120,9 @@ Tensor LanguageModel::forward(const Tensor &tokens_BT,
 
 Tensor LanguageModel::loss(const Tensor &tokens_BT, const Tensor &targets,
                            const Tensor &positions) {
-  const at::DeviceType device = embedding.device().type();
-  const at::ScalarType compute = at::autocast::is_autocast_enabled(device)
-                                     ? at::autocast::get_autocast_dtype(device)
-                                     : embedding.scalar_type();
   return timed(Part::Loss, {hidden(tokens_BT, positions)},
                [&](const std::vector<Tensor> &in) {
-                 return headLoss(in[0], embedding, targets, compute);
+                 return headLoss(in[0], embedding, targets, computeType());
                });
 }
 

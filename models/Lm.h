@@ -19,7 +19,7 @@ private:
   double normEps;
   at::Tensor mixerNorm, mlpNorm, gateProj, upProj, downProj;
   std::shared_ptr<PalimpsaMixer> mixer;
-  bool mixes;
+  bool mixes, fused;
 };
 
 class LanguageModel : public torch::nn::Module {
@@ -41,6 +41,8 @@ public:
   void initialise(uint64_t seed);
 
 private:
+  /// What matrix products compute with: autocast's dtype, if it is on.
+  at::ScalarType computeType() const;
   /// What the head reads, [N, C].
   at::Tensor hidden(const at::Tensor &tokens_BT, const at::Tensor &positions);
   at::Tensor initialValue(const std::string &name, const at::Tensor &parameter,

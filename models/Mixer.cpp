@@ -3,7 +3,7 @@
 #include "models/Mixer.h"
 
 #include "models/Convolution.h"
-#include "models/Functions.h"
+#include "models/Elementwise.h"
 #include "models/Timeline.h"
 #include "ops/Ops.h"
 
@@ -75,45 +75,42 @@ PalimpsaMixer::Projected PalimpsaMixer::project(const Tensor &h_BTC) const {
 
 Tensor PalimpsaMixer::convolve(const Tensor &qkv) const {
   return timed(Part::Convolution, {qkv}, [&](const std::vector<Tensor> &in) {
-    return at::silu(shortConvolution(in[0], at::cat({qConv, kConv, vConv}),
-                                     config.convolutionForm));
+    return shortConvolution(in[0], at::cat({qConv, kConv, vConv}),
+                            config.convolutionForm);
   });
 }
 
 Tensor PalimpsaMixer::beta(const Projected &columns,
-                           const Tensor &step_BTH1) const {
-  const Tensor ranked = linearMap(columns.rank, betaProj);
-  return timed(
-      Part::Gates, {ranked, step_BTH1}, [&](const std::vector<Tensor> &in) {
-        const Tensor perHead =
-            (in[1] * at::softplus(betaScale).unsqueeze(-1)).to(in[0].dtype());
-        return at::sigmoid(in[0]).unflatten(-1,
-                                            {config.heads, config.valueSize}) *
-               perHead;
-      });
+                           const Tensor &step_BTH) const {
+  const Tensor b_BTHV = linearMap(columns.rank, betaProj)
+                            .unflatten(-1, {config.heads, config.valueSize});
+  return timed(Part::Gates, {b_BTHV, step_BTH},
+               [&](const std::vector<Tensor> &in) {
+                 return writtenCertainty(in[0], in[1] * at::softplus(betaScale),
+                                         config.fused);
+               });
 }
 
-Tensor PalimpsaMixer::recur(const Projected &columns, const Tensor &qk,
-                            const Tensor &x_BTHV) const {
+Tensor PalimpsaMixer::recur(const Projected &columns, const Tensor &qk_BTHK,
+                            const Tensor &z_BTHV) const {
   const Tensor unit =
-      timed(Part::Norm, {qk.unflatten(-1, {2 * config.heads, config.keySize})},
-            [](const std::vector<Tensor> &in) {
-              return normalise(in[0], /*scale=*/1, /*eps=*/1e-12);
-            });
-  const Tensor step_BTH1 =
-      timed(Part::Gates, {columns.betaStep}, [](const std::vector<Tensor> &in) {
-        return at::sigmoid(in[0]).unsqueeze(-1);
+      timed(Part::Norm, {qk_BTHK}, [&](const std::vector<Tensor> &in) {
+        return unitOfSilu(in[0], config.fused);
       });
-  const Tensor v_BTHV =
-      timed(Part::Gates, {step_BTH1, x_BTHV},
-            [](const std::vector<Tensor> &in) { return in[0] * in[1]; });
+  const Tensor step_BTH =
+      timed(Part::Gates, {columns.betaStep}, [](const std::vector<Tensor> &in) {
+        return at::sigmoid(in[0].to(at::kFloat));
+      });
+  const Tensor v_BTHV = timed(Part::Gates, {z_BTHV, step_BTH},
+                              [&](const std::vector<Tensor> &in) {
+                                return writtenValue(in[0], in[1], config.fused);
+                              });
   const Tensor g_BTH = timed(
       Part::Gates, {columns.timeStep}, [&](const std::vector<Tensor> &in) {
         return at::softplus(in[0] + timeStepBias) * -aLog.exp();
       });
-  std::vector<Tensor> inputs = {unit.narrow(2, 0, config.heads),
-                                unit.narrow(2, config.heads, config.heads),
-                                v_BTHV, g_BTH};
+  const std::vector<Tensor> qk = unit.chunk(2, 2);
+  std::vector<Tensor> inputs = {qk[0], qk[1], v_BTHV, g_BTH};
   if (config.mixer == "simple_gla") {
     return timed(Part::Mixer, inputs, [](const std::vector<Tensor> &in) {
       return callCatalogue("simple_gla",
@@ -121,39 +118,36 @@ Tensor PalimpsaMixer::recur(const Projected &columns, const Tensor &qk,
           .outputs[0];
     });
   }
-  inputs.push_back(beta(columns, step_BTH1));
+  inputs.push_back(beta(columns, step_BTH));
   return timed(Part::Mixer, inputs, [&](const std::vector<Tensor> &in) {
     return palimpsa(in[0], in[1], in[2], in[3], in[4], priorLog.exp())
         .outputs[0];
   });
 }
 
-Tensor PalimpsaMixer::mix(const Projected &columns) const {
+Tensor PalimpsaMixer::forward(const Tensor &h_BTC) {
+  const Projected columns = project(h_BTC);
   const std::vector<Tensor> parts =
       convolve(columns.qkv)
           .split_with_sizes({2 * qProj.size(0), vProj.size(0)}, -1);
-  const Tensor x_BTHV =
-      parts[1].unflatten(-1, {config.heads, config.valueSize});
-  const Tensor skip_H1 = skip.unsqueeze(-1).to(x_BTHV.dtype());
-  if (config.mixer == "convolution") {
-    return skip_H1 * x_BTHV;
+  const auto ofHeads = [](const Tensor &x, int64_t heads) {
+    return x.unflatten(-1, {heads, x.size(-1) / heads});
+  };
+  const Tensor z_BTHV = ofHeads(parts[1], config.heads);
+  const Tensor gate_BTHV = ofHeads(columns.gate, config.heads);
+  std::vector<Tensor> inputs = {z_BTHV, gate_BTHV};
+  if (config.mixer != "convolution") {
+    inputs.push_back(
+        recur(columns, ofHeads(parts[0], 2 * config.heads), z_BTHV));
   }
-  return timed(Part::Gates, {recur(columns, parts[0], x_BTHV), x_BTHV},
-               [&](const std::vector<Tensor> &in) {
-                 return at::addcmul(in[0], skip_H1, in[1]);
-               });
-}
-
-Tensor PalimpsaMixer::forward(const Tensor &h_BTC) {
-  const Projected columns = project(h_BTC);
   const Tensor out_BTHV =
-      timed(Part::Norm,
-            {mix(columns),
-             columns.gate.unflatten(-1, {config.heads, config.valueSize})},
-            [&](const std::vector<Tensor> &in) {
-              return rmsNorm(in[0], outNorm, config.normEps) * at::silu(in[1]);
-            });
-  return linearMap(out_BTHV.flatten(2), outProj);
+      timed(Part::Norm, inputs, [&](const std::vector<Tensor> &in) {
+        const Tensor y = in.size() > 2 ? in[2] : Tensor();
+        return gatedNorm(y, in[0], skip, in[1], config.normEps, config.fused);
+      });
+  // The norm's weight is the same for all heads and all tokens: it may as well
+  // scale the columns of the map behind it.
+  return linearMap(out_BTHV.flatten(2), outProj * outNorm.repeat(config.heads));
 }
 
 } // namespace recurra

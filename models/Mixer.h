@@ -44,12 +44,10 @@ private:
   };
   Projected project(const at::Tensor &h_BTC) const;
   at::Tensor convolve(const at::Tensor &qkv) const;
-  at::Tensor beta(const Projected &columns, const at::Tensor &step_BTH1) const;
+  at::Tensor beta(const Projected &columns, const at::Tensor &step_BTH) const;
   /// Gates and recurrence: [B, T, H, V].
-  at::Tensor recur(const Projected &columns, const at::Tensor &qk,
-                   const at::Tensor &x_BTHV) const;
-  /// The same with the skip of x around it.
-  at::Tensor mix(const Projected &columns) const;
+  at::Tensor recur(const Projected &columns, const at::Tensor &qk_BTHK,
+                   const at::Tensor &z_BTHV) const;
 
   ModelConfig config;
   at::Tensor qProj, kProj, vProj, qConv, kConv, vConv;

@@ -164,12 +164,13 @@ def compare_gradients(got, parameters, bound):
         assert error < bound, f"{name}: {error:.1e}"
 
 
-@pytest.mark.parametrize("mlp, mixer, form", [
-    (False, "palimpsa", "auto"), (True, "palimpsa", "shifted"), (False, "palimpsa", "grouped"),
-    (False, "convolution", "auto"), (True, "simple_gla", "auto"),
+@pytest.mark.parametrize("mlp, mixer, form, fused", [
+    (True, "palimpsa", "auto", True), (True, "palimpsa", "shifted", False), (False, "palimpsa", "grouped", True),
+    (False, "convolution", "auto", True), (True, "simple_gla", "auto", True),
 ])  # fmt: skip
-def test_logits_and_gradients_agree_with_an_eager_model_in_double(driver, mlp, mixer, form):
-    settings = f'mlp = {str(mlp).lower()}\nmixer = "{mixer}"\nconvolution_form = "{form}"'
+def test_logits_and_gradients_agree_with_an_eager_model_in_double(driver, mlp, mixer, form, fused):
+    flags = f"mlp = {str(mlp).lower()}\nfused = {str(fused).lower()}"
+    settings = f'{flags}\nmixer = "{mixer}"\nconvolution_form = "{form}"'
     loaded, got = train_and_differentiate(driver, settings)
     logits, loss, parameters = differentiate(loaded, got, mlp, mixer)
     torch.testing.assert_close(got["logits"].double().sum(0), logits.sum(0), rtol=1e-4, atol=1e-3)
@@ -177,8 +178,9 @@ def test_logits_and_gradients_agree_with_an_eager_model_in_double(driver, mlp, m
     compare_gradients(got, parameters, 2e-4)
 
 
-def test_autocast_stays_within_bfloat16_of_the_model_in_double(driver):
-    settings = 'mlp = true\nconvolution_form = "shifted"'
+@pytest.mark.parametrize("form, fused", [("recurrence", True), ("shifted", False)])
+def test_autocast_stays_within_bfloat16_of_the_model_in_double(driver, form, fused):
+    settings = f'mlp = true\nfused = {str(fused).lower()}\nconvolution_form = "{form}"'
     loaded, got = train_and_differentiate(driver, settings, 'precision = "bfloat16"')
     _, loss, parameters = differentiate(loaded, got, True, "palimpsa")
     exact = got["loss"].item() == pytest.approx(loss, rel=1e-6)
