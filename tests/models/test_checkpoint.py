@@ -78,6 +78,25 @@ def test_resume_cuts_the_metrics_back_to_the_checkpoint(driver):
     assert seconds == sorted(seconds)
 
 
+def test_resume_goes_on_with_the_next_of_accumulated_batches(driver):
+    settings = dict(optimiser__steps=8, optimiser__accumulate=3, run__checkpoint_every=4)
+    driver.train("run", **settings)
+    whole, last = driver.metrics("run"), driver.folder / "run/step-000008"
+    kept = files(last)
+    for old in last.iterdir():
+        old.unlink()
+    last.rmdir()
+    assert "resuming run/step-000004" in driver.train("run", "--resume", **settings).stderr
+    assert without_times(driver.metrics("run")) == without_times(whole)
+    assert files(last)["model.safetensors"] == kept["model.safetensors"]
+
+
+def test_precision_is_a_key_that_changes_the_numbers(driver):
+    driver.train("run", optimiser__steps=2)
+    words = ("--resume", "--set", "optimiser.steps=2", "--set", "run.precision=bfloat16")
+    assert "'run.precision' is \"bfloat16\" now" in driver.train("run", *words, status=2).stderr
+
+
 def test_an_interrupt_leaves_a_checkpoint_to_resume(driver):
     command = [BUILD / "bin/models-driver", "train", driver.config, "--output", "run",
                "--set", "optimiser.steps=100000"]  # fmt: skip
