@@ -149,6 +149,10 @@ Json measure(const TrainConfig &config, const MeasureOptions &options) {
                  {"length", config.data.length},
                  {"accumulate", config.optimiser.accumulate},
                  {"tokens", tokens},
+                 {"layers", config.model.layers},
+                 {"heads", config.model.heads},
+                 {"key_size", config.model.keySize},
+                 {"value_size", config.model.valueSize},
                  {"ms", median(times)},
                  {"tokens_per_second", 1e3 * double(tokens) / median(times)},
                  {"peak_bytes", peakBytes(bench.device)},
@@ -190,6 +194,19 @@ std::string asText(const Json &result) {
             part["forward_ms"].get<double>(), part["backward_ms"].get<double>(),
             100 * part["share"].get<double>());
   }
+  const Json &mixer = result["parts"][size_t(Part::Mixer)];
+  const double calls =
+      result["layers"].get<double>() * result["accumulate"].get<double>();
+  addLine(text,
+          "a mixer, K %lld, V %lld, %lld heads, %lld sequences of %lld tokens: "
+          "%.3f ms forward, %.3f backward",
+          (long long)result["key_size"].get<int64_t>(),
+          (long long)result["value_size"].get<int64_t>(),
+          (long long)result["heads"].get<int64_t>(),
+          (long long)result["batch"].get<int64_t>(),
+          (long long)result["length"].get<int64_t>(),
+          mixer["forward_ms"].get<double>() / calls,
+          mixer["backward_ms"].get<double>() / calls);
   if (result.contains("kernels")) {
     addLine(text, "\n%10s %6s  %s", "ms a step", "calls", "kernel");
     for (const Json &kernel : result["kernels"]) {

@@ -27,6 +27,8 @@ def test_parts_add_up_to_the_step(driver, precision):
         assert part["backward_ms"] > 0 or part["part"] == "optimiser"
     assert result["tokens"] == 32 * 24 and len(result["ms_of_steps"]) == 3
     assert result["tokens_per_second"] == pytest.approx(1e3 * result["tokens"] / result["ms"])
+    mixer = next(p for p in result["parts"] if p["part"] == "mixer")
+    assert f"32 sequences of 24 tokens: {mixer['forward_ms'] / 2:.3f} ms forward" in text
     assert 0 < len(result["kernels"]) <= 5 and all(k["calls"] > 0 for k in result["kernels"])
     longest = [k["ms"] for k in result["kernels"]]
     assert longest == sorted(longest, reverse=True)
