@@ -86,6 +86,8 @@ public:
   std::string isInside(const Axis &axis, const Point &point) const;
 
   // Spans.
+  /// Tasks that share a sequence's tokens; 1: a task has them all.
+  std::int64_t tokenParts = 1;
   /// Which spans of the nest the variable `task` stands for.
   void enterTask();
   std::string countOf(mlir::Value span);

@@ -41,7 +41,21 @@ private:
   KernelFrame f;
 };
 
+/// Tokens that a nest visits without carrying anything from one to the next.
+static bool hasFreeTokens(chunk::ForallOp forall) {
+  Operation &first = forall.getBlock().front();
+  auto loop = dyn_cast<chunk::ForOp>(first);
+  return loop && loop.getAxis() == "T" && loop.getStep() == 1 &&
+         loop.getInits().empty() &&
+         first.getNextNode() == forall.getBlock().getTerminator();
+}
+
 std::string KernelPrinter::print() {
+  constexpr std::int64_t tokenParts = 64;
+  if (hasFreeTokens(forall)) {
+    f.tokenParts = tokenParts;
+    nest.tasks.push_back(std::to_string(tokenParts));
+  }
   printHead();
   f.text.line("const int lane = threadIdx.x % 32;");
   f.text.line("const Index warp = (Index)blockIdx.x * " +

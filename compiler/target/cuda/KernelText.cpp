@@ -28,7 +28,7 @@ static constexpr const char *reserved[] = {
     "expf",     "log",       "logf",    "log1p",    "log1pf",     "expm1",
     "expm1f",   "tanh",      "tanhf",   "sqrt",     "sqrtf",      "rsqrt",
     "rsqrtf",   "fabs",      "fabsf",   "fma",      "fmaf",       "rest",
-    "blockIdx", "threadIdx", "gridDim", "blockDim", "warpSize",   "nullptr"};
+    "part",     "blockIdx", "threadIdx", "gridDim", "blockDim", "warpSize",   "nullptr"};
 
 KernelText::KernelText() {
   for (const char *word : reserved) {

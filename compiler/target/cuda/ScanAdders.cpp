@@ -26,31 +26,89 @@ void ScanPrinter::printAdders() {
     f.text.line("float " + totalNames.back() + " = " +
                 boundary(form.top->find(inits[total.index]), "", "") + ";");
   }
-  openUnits();
+  printTargets();
+  openUnits(numbered("block", "staged"));
   f.text.open(form.isReverse ? "if (run && !(flags & isTrace))" : "if (run)");
-  f.text.open("for (int done = 0; done < count; done += " +
-              number(tiles.group) + ")");
+  f.text.open("auto add = [&](int done, auto isFull)");
   f.text.line("const float *const from = sums + group % 2 * " +
               number(tiles.computeWarps() * warpSums) + ";");
-  f.text.line("waitFor(summed + group % 2, group / 2 % 2);");
-  f.text.open("for (int p = 0; p < " + number(tiles.group) +
-              " && done + p < count; ++p)");
-  f.text.line(std::string("const int t = ") +
-              (form.isReverse ? "count - 1 - done - p" : "done + p") + ";");
-  f.text.line("const float *const now = stage + 16 + t * " +
-              number(tokenFloats) + ";");
-  f.text.line("const Index token = (Index)header[5] + header[4] + t;");
-  printRowSums();
-  printColumnSums();
+  f.text.line(numbered("block", "summed"));
+  printVectorSums(true);
+  printVectorSums(false);
   printScalarSums();
-  f.text.close();
   f.text.line("arrive(added + group % 2, lane);");
   f.text.line("++group;");
-  f.text.close();
+  f.text.close("};");
+  std::string group = number(tiles.group);
+  f.text.line("int done = 0;");
+  f.text.line("for (; done + " + group + " <= count; done += " + group +
+              ") add(done, Choice<true>());");
+  f.text.line("if (done < count) add(done, Choice<false>());");
   f.text.close();
   closeUnits();
   printTotals();
   f.text.close();
+}
+
+/// The tokens of a group, one after the other; their sums are independent.
+void ScanPrinter::openGroup() {
+  unrolled("p", tiles.group);
+  f.text.open("if (isFull.value || done + p < count)");
+  f.text.line(std::string("const int t = ") +
+              (form.isReverse ? "count - 1 - done - p" : "done + p") + ";");
+  f.text.line("const float *const now = stage + 16 + t * " +
+              number(tokenFloats) + ";");
+}
+
+void ScanPrinter::closeGroup() {
+  f.text.close();
+  f.text.close();
+}
+
+/// How many entries of a vector each thread adds up.
+std::int64_t ScanPrinter::entriesOf(bool isRow) const {
+  return ceilDiv(isRow ? tiles.rows() : tiles.columns(),
+                 32 * tiles.adderWarps);
+}
+
+/// Where each thread's results go, token after token: tokens come in order, so
+/// a pointer moves on by one.
+void ScanPrinter::printTargets() {
+  f.text.line("const int adder = thread / 32;");
+  std::string length =
+      f.sequences[form.forall->getRegion(0).front().getArgument(0)].length;
+  std::string first = form.isReverse ? "(" + length + " - 1)" : "0";
+  targets.clear();
+  for (const Node *node : form.stores) {
+    auto store = cast<chunk::StoreOp>(node->op);
+    auto type = store.getBuffer().getType();
+    std::string buffer = f.buffers.lookup(store.getBuffer());
+    std::string name = f.text.name(buffer + "_to");
+    std::string element = storedName(type.getElement());
+    std::int64_t entries = node->axes.empty() ? 1 : entriesOf(form.isRow(node));
+    f.text.line(element + " *" + name + "[" + number(entries) + "];");
+    for (std::int64_t x = 0; x < entries; ++x) {
+      std::string entry = "(" + entryOf(form.isRow(node), x) + ")";
+      f.text.line(name + "[" + number(x) + "] = &" +
+                  addressOf(store.getBuffer(), store.getIndices(), first, entry,
+                            entry) +
+                  ";");
+    }
+    std::string stride = f.text.name(buffer + "_perToken");
+    f.text.line("const Index " + stride + " = " +
+                (form.isReverse ? "-" : "") + buffer + ".strides[" +
+                number(type.findAxis("T") + 1) + "];");
+    targets[node] = {name, stride};
+  }
+}
+
+/// The entry that a thread adds as its x-th: rows from the first warp on,
+/// columns from the last one back, so that work is even.
+std::string ScanPrinter::entryOf(bool isRow, std::int64_t x) const {
+  std::string base = number(32 * tiles.adderWarps * x);
+  return isRow ? base + " + thread"
+               : base + " + (" + number(tiles.adderWarps - 1) +
+                     " - adder) * 32 + lane";
 }
 
 /// Adds all partial sums of `sum` for entry `index`; the name of the result.
@@ -80,8 +138,9 @@ std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
     if (usesMatrix) {
       std::string slot =
           "(p * " + number(slots) + " + " + number(sum.slot) + ")";
-      add(warp + " + " + tile + " * 128 + (" + slot + " / 2 * 8 + " + i +
-          " % 8) * 4 + " + i + " / 8 % 2 * 2 + " + slot + " % 2");
+      add(warp + " + " + tile + " * 128 + (" + slot + " / 2 * 8 + (" + i +
+          " + " + slot + " / 2 * 2) % 8) * 4 + " + i + " / 8 % 2 * 2 + " +
+          slot + " % 2");
     } else {
       loop("c", 4);
       add(warp + " + " + base + " + " + part + "(" + number(sum.slot) +
@@ -90,14 +149,17 @@ std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
     }
     f.text.close();
   } else if (sum.kind == ScanSum::OverRows) {
+    f.text.line("float " + name + "_odd = 0;");
     loop("w", tiles.warpRows);
     loop("g", 8);
-    add("(" + i + " / " + number(columns) + " * " + number(tiles.warpRows) +
+    // Two chains of additions, half as long.
+    f.text.line("(g % 2 ? " + name + "_odd : " + name + ") += from[(" + i + " / " + number(columns) + " * " + number(tiles.warpRows) +
         " + w) * " + number(warpSums) + " + " + base + " + " + part + "(" +
         number(sum.slot) + " + " + i + " / 8 % " + number(tiles.columnTiles) +
-        " * 2 + " + i + " % 2, g * 4 + " + i + " % 8 / 2)");
+        " * 2 + " + i + " % 2, g * 4 + " + i + " % 8 / 2)];");
     f.text.close();
     f.text.close();
+    f.text.line(name + " += " + name + "_odd;");
   } else {
     loop("w", tiles.computeWarps());
     add("w * " + number(warpSums) + " + " + base + " + " + part + "(" +
@@ -128,6 +190,9 @@ std::string ScanPrinter::added(const Node *node, StringRef index) {
     ScanOperand &operand = values.operand(node, 0);
     std::string at = "now[" + number(operand.offset);
     return at + (operand.kind == ScanOperand::Scalar ? "]" : " + place]");
+  }
+  if (const Node *both = values.mergedSum(node)) {
+    return added(both, index);
   }
   if (node->kind == Kind::Reduce && !form.isMatrix(node->operands[0])) {
     return sumOfVector(node);
@@ -200,7 +265,7 @@ std::string ScanPrinter::placeOf(bool isRow) const {
                      " * 2 + i % 2";
 }
 
-void ScanPrinter::printStores(ScanSum::Kind kind, StringRef index) {
+void ScanPrinter::printStores(ScanSum::Kind kind, std::int64_t x) {
   for (const Node *node : form.stores) {
     bool isRow = form.isRow(node), isColumn = form.isColumn(node);
     bool fits = kind == ScanSum::OverColumns ? isRow
@@ -210,17 +275,17 @@ void ScanPrinter::printStores(ScanSum::Kind kind, StringRef index) {
       continue;
     }
     auto store = cast<chunk::StoreOp>(node->op);
-    std::string value = added(node->operands[0], index);
+    std::string value = added(node->operands[0], "i");
     std::string condition = kind == ScanSum::OverBoth ? "lane == 0" : "";
     if (store.getFirst()) {
       condition += (condition.empty() ? "" : " && ") +
                    (f.spans[store.getFirst()].origin + " == 0");
     }
+    auto &[name, stride] = targets[node];
+    std::string to = name + "[" + number(x) + "]";
     f.text.line((condition.empty() ? "" : "if (" + condition + ") ") +
-                "narrow(" +
-                addressOf(store.getBuffer(), store.getIndices(), "token",
-                          index, index) +
-                ", " + value + ");");
+                "narrow(*" + to + ", " + value + ");");
+    f.text.line(to + " += " + stride + ";");
   }
 }
 
@@ -230,28 +295,22 @@ static bool hasStore(const ScanForm &form, bool isRow) {
   });
 }
 
-void ScanPrinter::printRowSums() {
-  if (!hasStore(form, true)) {
+/// Sums of entries along one axis, and what is stored of them.
+void ScanPrinter::printVectorSums(bool isRow) {
+  if (!hasStore(form, isRow)) {
     return;
   }
-  sumNames.clear();
-  f.text.open("for (int i = thread; i < " + rowsHere() + "; i += " +
-              number(32 * tiles.adderWarps) + ")");
-  f.text.line("const int place = " + placeOf(true) + ";");
-  printStores(ScanSum::OverColumns, "i");
-  f.text.close();
-}
-
-void ScanPrinter::printColumnSums() {
-  if (!hasStore(form, false)) {
-    return;
+  std::string end = isRow ? rowsHere() : columnsHere();
+  for (std::int64_t x = 0; x < entriesOf(isRow); ++x) {
+    sumNames.clear();
+    f.text.open("if (" + entryOf(isRow, x) + " < " + end + ")");
+    f.text.line("const int i = " + entryOf(isRow, x) + ";");
+    f.text.line("const int place = " + placeOf(isRow) + ";");
+    openGroup();
+    printStores(isRow ? ScanSum::OverColumns : ScanSum::OverRows, x);
+    closeGroup();
+    f.text.close();
   }
-  sumNames.clear();
-  f.text.open("for (int i = thread; i < " + columnsHere() + "; i += " +
-              number(32 * tiles.adderWarps) + ")");
-  f.text.line("const int place = " + placeOf(false) + ";");
-  printStores(ScanSum::OverRows, "i");
-  f.text.close();
 }
 
 /// Numbers of the whole matrix: one warp adds them.
@@ -262,16 +321,18 @@ void ScanPrinter::printScalarSums() {
     return;
   }
   sumNames.clear();
-  f.text.open("if (thread / 32 == " + number(tiles.adderWarps - 1) + ")");
-  printStores(ScanSum::OverBoth, "0");
+  f.text.open("if (adder == " + number(scalarAdder()) + ")");
+  openGroup();
+  printStores(ScanSum::OverBoth, 0);
   for (auto [total, name] : llvm::zip(form.totals, totalNames)) {
     f.text.line(name + " += " + added(total.value, "0") + ";");
   }
+  closeGroup();
   f.text.close();
 }
 
 void ScanPrinter::printTotals() {
-  f.text.open("if (thread == " + number(32 * tiles.adderWarps - 32) + ")");
+  f.text.open("if (thread == " + number(32 * scalarAdder()) + ")");
   for (cpu::Nest &part : form.top->getNests()) {
     for (Node *node : part.nodes) {
       if (node->kind != Kind::CopyOut || !node->axes.empty()) {

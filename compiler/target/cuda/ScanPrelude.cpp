@@ -5,8 +5,10 @@
 namespace recurra::cuda {
 
 const char *const scanPrelude = R"cuda(
-// Warps hand memory to each other at barriers: `arrive` once per warp, `waitFor`
-// a phase (0, 1, 0, ..) to be complete.
+// Warps hand memory to each other at barriers. The warps that walk poll theirs:
+// `arrive` once per warp, `waitFor` a phase (0, 1, 0, ..) to be complete. The
+// others would take issue slots by that: they block at numbered barriers, where
+// `threads` counts those who arrive and those who wait.
 #ifdef __CUDA_ARCH__
 struct Barrier { unsigned long long state; };
 __device__ inline char *sharedMemory() {
@@ -27,9 +29,11 @@ __device__ inline void arrive(Barrier *barrier, int lane) {
 __device__ inline void waitFor(Barrier *barrier, unsigned phase) {
   asm volatile("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@!p bra again;\n}" ::"r"(sharedAddress(barrier)), "r"(phase) : "memory");
 }
-// Among the threads of one role.
-template <int number, int threads> __device__ inline void syncRole() {
-  asm volatile("bar.sync %0, %1;" ::"n"(number), "n"(threads) : "memory");
+template <int threads> __device__ inline void arriveAt(int number) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(number), "n"(threads) : "memory");
+}
+template <int threads> __device__ inline void blockAt(int number) {
+  asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(threads) : "memory");
 }
 __device__ inline void syncBlock() { __syncthreads(); }
 template <int count> __device__ inline void takeRegisters() {
@@ -41,7 +45,11 @@ template <int count> __device__ inline void giveRegisters() {
 __device__ inline void copyLater(void *to, const void *from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(sharedAddress(to)), "l"(from) : "memory");
 }
-__device__ inline void waitForCopies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+__device__ inline void commitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// All but the latest few groups have arrived.
+template <int groups> __device__ inline void waitForCopies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
+}
 __device__ inline int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 
 // d += x b on tf32 operands: x a 16 x 8 tile as a lane holds it, b 8 x 8 with
@@ -98,11 +106,13 @@ __device__ inline void copyTokens(T *to, int pitch, const T *from, Index perToke
   const bool isWide = stride == 1 && extent % piece == 0 && perToken % piece == 0 && reinterpret_cast<unsigned long long>(from) % 16 == 0;
   if (isWide) {
     const int pieces = extent / piece;
+#pragma unroll 1
     for (int i = thread; i < count * pieces; i += threads) {
       const int t = i / pieces, p = i % pieces * piece;
       copyLater(to + t * pitch + p, from + t * perToken + p);
     }
   } else {
+#pragma unroll 1
     for (int i = thread; i < count * extent; i += threads) {
       const int t = i / extent, p = i % extent;
       to[t * pitch + p] = from[t * perToken + p * stride];
@@ -115,25 +125,59 @@ enum { isFirstUnit = 1, isLastUnit = 2, isTrace = 4, isHeld = 8, isStop = 16, is
 
 // What is known of a run of tokens before it is walked. A segment is a part of
 // it whose decay after its first token stays within exp(+-limit).
-struct Segments { unsigned long long first; int count; };
+struct Segments { unsigned long long first; int last, count; };
 
-// From the log decay of each token: logScale, the log of the decay since the
-// first token of its segment; which tokens start one.
-__device__ inline void findSegments(const float *logDecay, float *logScale, int count, float limit, Segments &segments) {
-  unsigned long long first = 0;
-  int found = 0;
-  float sum = 0;
-  for (int t = 0; t < count; ++t) {
-    sum += logDecay[t];
-    if (t == 0 || !(fabsf(sum) <= limit)) {
-      first |= 1ull << t;
-      ++found;
-      sum = 0;
-    }
-    logScale[t] = sum;
+// A unit of the tokens that a pass over a run covers; pass 0 walks to the
+// segments' ends.
+struct Place {
+  Index chunk;
+  int run, end, u, pass, half;
+  bool isHeld;
+  int at, count;
+  __device__ inline int units() const { return (end + 15) / 16; }
+  __device__ inline Place atUnit(bool isBackward) const {
+    Place place = *this;
+    place.at = 16 * (isBackward ? units() - 1 - u : u);
+    place.count = end - place.at < 16 ? end - place.at : 16;
+    return place;
   }
-  segments.first = first;
-  segments.count = found;
+};
+
+// From the log decay of each token, by one warp: logScale, the log of the decay
+// since the first token of its segment; which tokens start one. Every sum starts
+// anew at a cut: no digit is lost to what lies before it.
+__device__ inline void findSegments(const float *logDecay, float *logScale, int count, float limit, Segments &segments, int lane) {
+  unsigned long long starts = 1;
+  int first = 0, found = 1;
+  const int t = 2 * lane;
+  const float x = t < count ? logDecay[t] : 0, y = t + 1 < count ? logDecay[t + 1] : 0;
+  while (true) {
+    const float mine = t > first ? x : 0;
+    float sum = mine + (t + 1 > first ? y : 0);
+#pragma unroll
+    for (int by = 1; by < 32; by *= 2) {
+      const float before = __shfl_sync(0xffffffffu, sum, lane >= by ? lane - by : lane);
+      sum += lane >= by ? before : 0;
+    }
+    const float last = __shfl_sync(0xffffffffu, sum, lane > 0 ? lane - 1 : 0);
+    const float even = (lane > 0 ? last : 0) + mine;
+    const bool isEvenCut = t > first && t < count && !(fabsf(even) <= limit);
+    const bool isOddCut = t + 1 > first && t + 1 < count && !(fabsf(sum) <= limit);
+    const unsigned evens = __ballot_sync(0xffffffffu, isEvenCut), odds = __ballot_sync(0xffffffffu, isOddCut);
+    const int evenCut = evens ? 2 * (__ffs(evens) - 1) : count, oddCut = odds ? 2 * __ffs(odds) - 1 : count;
+    const int next = evenCut < oddCut ? evenCut : oddCut;
+    if (t >= first && t < next) logScale[t] = even;
+    if (t + 1 >= first && t + 1 < next) logScale[t + 1] = sum;
+    if (next >= count) break;
+    first = next;
+    starts |= 1ull << first;
+    ++found;
+  }
+  if (lane == 0) {
+    segments.first = starts;
+    segments.last = first;
+    segments.count = found;
+  }
 }
 )cuda";
 

@@ -14,8 +14,7 @@ using Kind = Node::Kind;
 /// What the printed text calls its own things.
 static constexpr const char *names[] = {
     "thread",    "stages",   "sums",       "zeros",     "ones",
-    "logDecay",  "logScale", "segments",   "staged",    "released",
-    "summed",    "added",    "unit",       "group",     "stage",
+    "logDecay",  "logScale", "logs",       "segments",   "unit",       "group",     "stage",
     "header",    "count",    "flags",      "now",       "t",
     "p",         "n",        "a",          "e",         "i",
     "w",         "c",        "g",          "done",      "walk",
@@ -23,12 +22,13 @@ static constexpr const char *names[] = {
     "units",     "to",       "from",       "firstRow",  "firstColumn",
     "rowPlace",  "parts",    "warpRow",    "chunk",     "warpColumn",
     "first",     "last",     "isCutHere",  "isFull",    "held",
-    "columnSums", "heldRun", "adder",      "producer",  "isPlain",
+    "columnSums", "heldRun", "adder",      "producer",  "isPlain",  "isHeld",
     "Four",      "Two",      "Choice",     "Segments",  "Barrier",
-    "multiply",  "fetch",    "partAt",     "putParts",  "copyTokens",
-    "arrive",    "waitFor",  "syncRole",   "syncBlock", "uniform",
+    "multiply",  "fetch",    "partAt",     "putParts",  "copyTokens", "wait",
+    "arrive",    "waitFor",  "add", "initialise", "Barrier", "staged", "added", "arriveAt", "blockAt",    "syncBlock", "uniform",
     "isFirstUnit", "isLastUnit", "isTrace", "isHeld",   "isStop",
-    "isCut",     "shared",   "entering",   "leaving",   "begin"};
+    "isCut",     "shared",   "one",      "here",      "after",   "enter",  "next",     "copy",  "Place",  "left",       "right",
+       "entering",   "leaving",   "begin"};
 
 ScanPrinter::ScanPrinter(const ScanForm &form, const ScanTiles &tiles,
                          Nest &nest, const cpu::AxisOrder &order)
@@ -118,11 +118,17 @@ void ScanPrinter::placeOperands() {
 }
 
 void ScanPrinter::placeRaw() {
-  std::function<void(const Node *)> add = [&](const Node *node) {
+  std::function<void(const Node *, bool)> add = [&](const Node *node,
+                                                    bool isTraced) {
     node = ScanForm::peel(node);
     bool isVector = node->kind == Kind::CopyIn && node->axes.size() == 1;
-    bool isKnown = llvm::any_of(
-        raws, [&](const Raw &raw) { return isSame(raw.load, node); });
+    bool isKnown = false;
+    for (Raw &raw : raws) {
+      if (isSame(raw.load, node)) {
+        isKnown = true;
+        raw.isTraced |= isTraced;
+      }
+    }
     if (isVector && !isKnown) {
       auto load = cast<chunk::LoadOp>(node->op);
       auto type = load.getBuffer().getType();
@@ -130,25 +136,28 @@ void ScanPrinter::placeRaw() {
       std::int64_t width =
           form.isRow(node) ? tiles.rows() : tiles.columns();
       Raw raw{node, f.text.name(f.buffers.lookup(load.getBuffer()) + "_tokens"),
-              ceilDiv(width * bytes, 16) * 16 / bytes, rawBytes};
-      rawBytes += ceilDiv(raw.pitch * bytes * scanUnit, 128) * 128;
+              ceilDiv(width * bytes, 16) * 16 / bytes, rawBytes, isTraced};
+      rawBytes += ceilDiv(2 * raw.pitch * bytes * scanUnit, 128) * 128;
       raws.push_back(raw);
     }
-    llvm::for_each(node->operands, add);
+    for (const Node *operand : node->operands) {
+      add(operand, isTraced);
+    }
   };
   for (std::unique_ptr<ScanOperand> &operand : values.operands) {
     if (operand->node && operand->kind != ScanOperand::Scalar) {
-      add(operand->node);
+      add(operand->node, operand->isTraced);
     }
   }
 }
 
 std::int64_t ScanPrinter::sharedBytes() const {
-  constexpr std::int64_t barriers = 8 * 8;
   std::int64_t floats = 2 * stageFloats +
                         2 * tiles.computeWarps() * warpSums +
-                        4 * tiles.columnTiles + 2 * form.interval + 8;
-  return ceilDiv(4 * floats, 128) * 128 + rawBytes + barriers + 16;
+                        4 * tiles.columnTiles + 4 * form.interval + 8;
+  constexpr std::int64_t segments = 2 * 16, barriers = 4 * 8;
+  return ceilDiv(4 * floats, 128) * 128 + rawBytes + segments +
+         barriers;
 }
 
 /// Runs the printers for what they ask of operands; their text is dropped.
@@ -174,12 +183,13 @@ void ScanPrinter::collect() {
   }
   placeSums();
   printToken();
+  markTraced();
   if (form.decay) {
     values.power(1);
     values.power(-1);
   }
-  printRowSums();
-  printColumnSums();
+  printVectorSums(true);
+  printVectorSums(false);
   printScalarSums();
   for (std::size_t i = 0; i < values.operands.size(); ++i) {
     ScanOperand operand = *values.operands[i];
@@ -298,12 +308,10 @@ void ScanPrinter::printShared() {
   f.text.line("float *const zeros = sums + " + number(2 * sums) + ";");
   f.text.line("float *const ones = zeros + " + number(2 * tiles.columnTiles) +
               ";");
-  f.text.line("float *const logDecay = ones + " +
-              number(2 * tiles.columnTiles) + ";");
-  f.text.line("float *const logScale = logDecay + " + number(form.interval) +
+  f.text.line("float *const logs = ones + " + number(2 * tiles.columnTiles) +
               ";");
   std::int64_t bytes = ceilDiv(4 * (2 * stageFloats + 2 * sums +
-                                    4 * tiles.columnTiles + 2 * form.interval),
+                                    4 * tiles.columnTiles + 4 * form.interval),
                                128) *
                        128;
   for (const Raw &raw : raws) {
@@ -313,21 +321,19 @@ void ScanPrinter::printShared() {
                 element + " *>(shared + " + number(bytes + raw.offset) + ");");
   }
   bytes += rawBytes;
-  f.text.line("Barrier *const staged = reinterpret_cast<Barrier *>(shared + " +
+  f.text.line("Segments *const segments = reinterpret_cast<Segments *>(shared "
+              "+ " +
               number(bytes) + ");");
-  f.text.line("Barrier *const released = staged + 2, *const summed = staged + "
-              "4, *const added = staged + 6;");
-  f.text.line("Segments *const segments = reinterpret_cast<Segments *>(staged "
-              "+ 8);");
+  f.text.line("Barrier *const staged = reinterpret_cast<Barrier *>(segments + "
+              "2);");
+  f.text.line("Barrier *const added = staged + 2;");
   f.text.open("if (threadIdx.x < 2)");
-  f.text.line("initialise(staged + threadIdx.x, " +
-              number(tiles.producerWarps) + ");");
-  f.text.line("initialise(released + threadIdx.x, " +
-              number(tiles.computeWarps() + tiles.adderWarps) + ");");
-  f.text.line("initialise(summed + threadIdx.x, " +
-              number(tiles.computeWarps()) + ");");
-  f.text.line("initialise(added + threadIdx.x, " + number(tiles.adderWarps) +
-              ");");
+  auto initialise = [&](StringRef event, std::int64_t warps) {
+    f.text.line("initialise(" + event + " + threadIdx.x, " + number(warps) +
+                ");");
+  };
+  initialise("staged", tiles.producerWarps);
+  initialise("added", tiles.adderWarps);
   f.text.close();
   f.text.open("for (int i = threadIdx.x; i < " +
               number(2 * tiles.columnTiles) + "; i += " +
@@ -341,6 +347,24 @@ void ScanPrinter::printShared() {
 //===----------------------------------------------------------------------===//
 // What roles share
 //===----------------------------------------------------------------------===//
+
+/// A numbered barrier: those of the block and of the producers come first.
+std::string ScanPrinter::numbered(StringRef action, StringRef event) const {
+  std::int64_t walkers = tiles.computeWarps(), adders = tiles.adderWarps;
+  std::int64_t producers = tiles.producerWarps;
+  std::int64_t first = event == "staged" ? 2 : event == "released" ? 4 : 6;
+  std::int64_t warps = event == "staged"     ? producers + adders
+                       : event == "released" ? producers + walkers + adders
+                                             : walkers + adders;
+  return (action + "At<" + Twine(32 * warps) + ">(" + Twine(first) + " + " +
+          (event == "summed" ? "group" : "unit") + " % 2); // " + event)
+      .str();
+}
+
+/// Among the producers.
+std::string ScanPrinter::syncProducers() const {
+  return "blockAt<" + std::to_string(32 * tiles.producerWarps) + ">(1);";
+}
 
 void ScanPrinter::openTasks() {
   f.text.open("for (Index task = blockIdx.x; task < tasks; task += gridDim.x)");
@@ -363,10 +387,10 @@ void ScanPrinter::openTasks() {
 }
 
 /// The units of one task, as the producers staged them.
-void ScanPrinter::openUnits() {
+void ScanPrinter::openUnits(const std::string &wait) {
   f.text.line("bool run = true;");
   f.text.open("while (run)");
-  f.text.line("waitFor(staged + unit % 2, unit / 2 % 2);");
+  f.text.line(wait);
   f.text.line("const float *const stage = stages + unit % 2 * " +
               std::to_string(stageFloats) + ";");
   f.text.line(
@@ -376,7 +400,7 @@ void ScanPrinter::openUnits() {
 }
 
 void ScanPrinter::closeUnits() {
-  f.text.line("arrive(released + unit % 2, lane);");
+  f.text.line(numbered("arrive", "released"));
   f.text.line("++unit;");
   f.text.close();
 }

@@ -25,6 +25,7 @@ private:
     const Node *load = nullptr;
     std::string name;
     std::int64_t pitch = 0, offset = 0; ///< elements, bytes
+    bool isTraced = false; ///< needed to walk to the segments' ends
   };
 
   // Layout of shared memory.
@@ -49,8 +50,10 @@ private:
   }
   std::string countOf(mlir::StringAttr axis, std::int64_t extent);
   bool isPadded(mlir::StringAttr axis, std::int64_t width) const;
+  std::string numbered(llvm::StringRef action, llvm::StringRef event) const;
+  std::string syncProducers() const;
   void openTasks();
-  void openUnits();
+  void openUnits(const std::string &wait);
   void closeUnits();
   void openRole(llvm::StringRef condition, llvm::StringRef comment);
   void openElements();
@@ -60,12 +63,13 @@ private:
 
   // Warps that prepare.
   void printProducers();
-  void printSegments();
-  void printUnit();
+  void printStaged();
+  std::string firstChunk();
+  void printRuns();
   void printCopies();
   void printScalars();
   void printHeader();
-  void printVectors(ScanOperand::Kind kind);
+  void printVectors(bool isRow, bool isTraced);
   std::string prepared(const Node *node, llvm::StringRef index);
 
   // Warps that walk.
@@ -78,7 +82,8 @@ private:
   void printTokens();
   void printToken();
   void printRestart();
-  void printFetches();
+  void printFetches(bool isTraced);
+  void markTraced();
   void printStep(ScanElement &element);
   void printSum(const ScanSum &sum, ScanElement &element);
   void printSlots();
@@ -91,10 +96,15 @@ private:
 
   // Warps that add.
   void printAdders();
-  void printRowSums();
-  void printColumnSums();
+  void printTargets();
+  std::int64_t entriesOf(bool isRow) const;
+  std::string entryOf(bool isRow, std::int64_t x) const;
+  std::int64_t scalarAdder() const { return tiles.adderWarps > 1 ? 1 : 0; }
+  void printVectorSums(bool isRow);
+  void openGroup();
+  void closeGroup();
   void printScalarSums();
-  void printStores(ScanSum::Kind kind, llvm::StringRef index);
+  void printStores(ScanSum::Kind kind, std::int64_t x);
   std::string added(const Node *node, llvm::StringRef index);
   std::string sumText(const ScanSum &sum, llvm::StringRef index);
   std::string sumOfVector(const Node *node);
@@ -110,6 +120,8 @@ private:
   llvm::SmallVector<std::string> stateNames, adjointNames, totalNames;
   llvm::DenseMap<const Node *, std::string> scalars; ///< parameters
   llvm::DenseMap<const Node *, std::string> sumNames;
+  /// Of each store: the threads' pointers, and the stride per token.
+  llvm::DenseMap<const Node *, std::pair<std::string, std::string>> targets;
   std::vector<Raw> raws;
   std::int64_t tokenFloats = 0, stageFloats = 0, parts = 0, slots = 0;
   std::int64_t warpSums = 0, rawBytes = 0;

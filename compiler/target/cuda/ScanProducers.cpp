@@ -17,58 +17,93 @@ static const char *limitOf(const ScanForm &form) {
 }
 
 void ScanPrinter::printProducers() {
-  f.text.comment("Prepares tokens, one unit ahead of those who read them.");
+  std::string sync = syncProducers();
+  std::string floats = std::to_string(stageFloats);
+  f.text.comment("Prepares tokens, one unit ahead of those who read them; their "
+                 "vectors are on the way one unit earlier.");
   f.text.line("const int thread = threadIdx.x - " +
-              std::to_string(32 * tiles.roleWarps()) + ";");
+              std::to_string(32 * tiles.roleWarps()) +
+              ", producer = thread / 32;");
   f.text.line("unsigned unit = 0;");
   openTasks();
-  std::string length =
-      f.sequences[form.forall->getRegion(0).front().getArgument(0)].length;
-  std::string step = std::to_string(form.interval);
-  if (form.isReverse) {
-    f.text.open("for (Index chunk = (" + length + " - 1 + " + step + ") / " +
-                step + " * " + step + " - " + step + "; chunk >= 0; chunk -= " +
-                step + ")");
-  } else {
-    f.text.open("for (Index chunk = 0; chunk < " + length + "; chunk += " +
-                step + ")");
-  }
-  f.text.line("const int run = " + length + " - chunk < " + step +
-              " ? (int)(" + length + " - chunk) : " + step + ";");
-  printSegments();
-  if (form.isReverse) {
-    f.text.comment("States of a cut run, and of the last one, come from its "
-                   "start: walk it forward first.");
-    f.text.line("const bool heldRun = segments->count > 1 || chunk + " + step +
-                " >= " + length + ";");
-  }
-  f.text.line("const int units = (run + " + std::to_string(scanUnit - 1) +
-              ") / " + std::to_string(scanUnit) + ";");
-  if (form.isReverse) {
-    f.text.open("for (int pass = heldRun ? 0 : 1; pass < 2; ++pass)");
-  } else {
-    f.text.line("const int pass = 1;");
-  }
-  f.text.open("for (int u = 0; u < units; ++u)");
-  printUnit();
+  printRuns();
+  printCopies();
+  f.text.line("Place here = enter(" + firstChunk() + ", 0);");
+  f.text.line("copy(here, unit % 2);");
+  f.text.open("while (here.end > 0)");
+  f.text.line(sync);
+  f.text.line("const Place after = next(here);");
+  f.text.line("copy(after, (unit + 1) % 2);");
+  f.text.line("const int run = here.run, at = here.at, count = here.count;");
+  f.text.line("const float *const logDecay = logs + here.half * " +
+              std::to_string(2 * form.interval) + ", *const logScale = "
+              "logDecay + " + std::to_string(form.interval) + ";");
+  f.text.line("const unsigned long long first = segments[here.half].first;");
+  f.text.line("float *const stage = stages + unit % 2 * " + floats + ";");
+  f.text.line("if (unit >= 2) " + numbered("block", "released"));
+  f.text.open("if (thread < count)");
+  printScalars();
   f.text.close();
+  printHeader();
+  f.text.line("waitForCopies<1>();");
+  f.text.line(sync);
+  if (form.isReverse) {
+    f.text.open("if (here.pass == 0)");
+    printVectors(true, true);
+    printVectors(false, true);
+    f.text.close();
+    f.text.open("else");
+  }
+  printVectors(true, false);
+  printVectors(false, false);
   if (form.isReverse) {
     f.text.close();
   }
-  f.text.close();
-  f.text.line("waitFor(released + unit % 2, unit / 2 % 2 ^ 1);");
-  f.text.line("if (thread == 0) reinterpret_cast<int *>(stages + unit % 2 * " +
-              std::to_string(stageFloats) + ")[3] = isStop;");
-  f.text.line("arrive(staged + unit % 2, lane);");
+  printStaged();
   f.text.line("++unit;");
+  f.text.line("here = after;");
+  f.text.close();
+  f.text.line("if (unit >= 2) " + numbered("block", "released"));
+  f.text.line("if (thread == 0) reinterpret_cast<int *>(stages + unit % 2 * " +
+              floats + ")[3] = isStop;");
+  printStaged();
+  f.text.line("++unit;");
+  f.text.line("waitForCopies<0>();");
   f.text.close();
 }
 
-/// The log of each token's decay, and from it the segments of the run.
-void ScanPrinter::printSegments() {
+/// A unit is ready: for the warps that walk, and for those that add.
+void ScanPrinter::printStaged() {
+  f.text.line("arrive(staged + unit % 2, lane);");
+  f.text.line(numbered("arrive", "staged"));
+}
+
+/// Where the runs of a sequence begin to be walked.
+std::string ScanPrinter::firstChunk() {
+  std::string length =
+      f.sequences[form.forall->getRegion(0).front().getArgument(0)].length;
+  std::string step = std::to_string(form.interval);
+  return form.isReverse
+             ? "(" + length + " - 1 + " + step + ") / " + step + " * " + step +
+                   " - " + step
+             : "0";
+}
+
+/// Lambdas that go from unit to unit: `enter` a run, which finds its segments,
+/// and `next`.
+void ScanPrinter::printRuns() {
   std::string threads = std::to_string(32 * tiles.producerWarps);
-  std::string sync = "syncRole<1, " + threads + ">();";
-  f.text.line(sync);
+  std::string sync = syncProducers();
+  std::string length =
+      f.sequences[form.forall->getRegion(0).front().getArgument(0)].length;
+  std::string step = std::to_string(form.interval);
+  std::string unit = std::to_string(scanUnit);
+  f.text.open("auto enter = [&](Index chunk, int half) -> Place");
+  f.text.line("if (chunk < 0 || chunk >= " + length + ") return Place{};");
+  f.text.line("const int run = " + length + " - chunk < " + step + " ? (int)(" +
+              length + " - chunk) : " + step + ";");
+  f.text.line("float *const logDecay = logs + half * " +
+              std::to_string(2 * form.interval) + ";");
   f.text.open("for (int t = thread; t < run; t += " + threads + ")");
   std::string log = "0.0f";
   if (form.decay) {
@@ -79,45 +114,48 @@ void ScanPrinter::printSegments() {
   f.text.line("logDecay[t] = " + log + ";");
   f.text.close();
   f.text.line(sync);
-  f.text.line(std::string("if (thread == 0) findSegments(logDecay, logScale, "
-                          "run, ") +
-              limitOf(form) + ", *segments);");
+  f.text.line("if (producer == 0) findSegments(logDecay, logDecay + " + step +
+              ", run, " + limitOf(form) + ", segments[half], lane);");
   f.text.line(sync);
-  f.text.line("const unsigned long long first = segments->first;");
-}
-
-void ScanPrinter::printUnit() {
-  std::string unit = std::to_string(scanUnit);
-  std::string sync =
-      "syncRole<1, " + std::to_string(32 * tiles.producerWarps) + ">();";
-  f.text.line("const int at = " + unit + " * " +
-              (form.isReverse ? "(pass == 1 ? units - 1 - u : u)" : "u") + ";");
-  f.text.line("const int count = run - at < " + unit + " ? run - at : " + unit +
-              ";");
-  f.text.line("float *const stage = stages + unit % 2 * " +
-              std::to_string(stageFloats) + ";");
-  f.text.line(sync);
-  printCopies();
-  f.text.line("waitFor(released + unit % 2, unit / 2 % 2 ^ 1);");
-  f.text.open("if (thread < count)");
-  printScalars();
+  if (form.isReverse) {
+    f.text.comment("The states at the ends of segments come from the run's "
+                   "start, those at its own end from the next one's: only the "
+                   "last run has none.");
+    f.text.line("const bool isHeld = chunk + " + step + " >= " + length + ";");
+    f.text.line("const int pass = isHeld || segments[half].count > 1 ? 0 : 1;");
+    f.text.line("const int end = pass == 1 || isHeld ? run : "
+                "segments[half].last;");
+    f.text.line("return Place{chunk, run, end, 0, pass, half, isHeld, 0, "
+                "0}.atUnit(pass == 1);");
+  } else {
+    f.text.line("return Place{chunk, run, run, 0, 1, half, false, 0, "
+                "0}.atUnit(false);");
+  }
+  f.text.close("};");
+  f.text.open("auto next = [&](Place p) -> Place");
+  f.text.line("if (++p.u == p.units() && p.pass == 1) return enter(p.chunk " +
+              std::string(form.isReverse ? "- " : "+ ") + step +
+              ", p.half ^ 1);");
+  f.text.open("if (p.u == p.units())");
+  f.text.line("p.u = 0;");
+  f.text.line("p.end = p.run;");
+  f.text.line("p.pass = 1;");
   f.text.close();
-  printHeader();
-  f.text.line("waitForCopies();");
-  f.text.line(sync);
-  printVectors(ScanOperand::Row);
-  printVectors(ScanOperand::Column);
-  f.text.line("arrive(staged + unit % 2, lane);");
-  f.text.line("++unit;");
+  f.text.line("return p.atUnit(" +
+              std::string(form.isReverse ? "p.pass == 1" : "false") + ");");
+  f.text.close("};");
 }
 
+/// A lambda that starts to copy the vectors of a unit's tokens.
 void ScanPrinter::printCopies() {
+  f.text.open("auto copy = [&](const Place &p, unsigned half)");
+  f.text.open("if (p.end > 0)");
   for (const Raw &raw : raws) {
     auto load = cast<chunk::LoadOp>(raw.load->op);
     auto type = load.getBuffer().getType();
     std::string name = f.buffers.lookup(load.getBuffer());
     std::string first = addressOf(load.getBuffer(), load.getIndices(),
-                                  "chunk + at", "0", "0");
+                                  "p.chunk + p.at", "0", "0");
     // Of a token: after the batch row. Of an entry: the axis that is kept.
     unsigned tokens = type.findAxis("T") + 1, entries = 0, dimension = 0;
     for (StringAttr axis : type.getNames()) {
@@ -127,12 +165,19 @@ void ScanPrinter::printCopies() {
       }
     }
     std::string extent = form.isRow(raw.load) ? rowsHere() : columnsHere();
-    f.text.line("copyTokens(" + raw.name + ", " + std::to_string(raw.pitch) +
-                ", &" + first + ", " + name + ".strides[" +
-                std::to_string(tokens) + "], " + name + ".strides[" +
-                std::to_string(entries) + "], count, " + extent +
-                ", thread, " + std::to_string(32 * tiles.producerWarps) + ");");
+    std::string condition =
+        form.isReverse && !raw.isTraced ? "if (p.pass == 1) " : "";
+    f.text.line(condition + "copyTokens(" + raw.name + " + half * " +
+                std::to_string(raw.pitch * scanUnit) + ", " +
+                std::to_string(raw.pitch) + ", &" + first + ", " + name +
+                ".strides[" + std::to_string(tokens) + "], " + name +
+                ".strides[" + std::to_string(entries) + "], p.count, " +
+                extent + ", thread, " +
+                std::to_string(32 * tiles.producerWarps) + ");");
   }
+  f.text.close();
+  f.text.line("commitCopies();");
+  f.text.close("};");
 }
 
 /// One thread per token.
@@ -159,7 +204,7 @@ void ScanPrinter::printScalars() {
                ": 1");
   put(special + 1, "isLast ? expf(logScale[t] + (t + 1 == run ? 0 : logDecay[t "
                    "+ 1])) : 1");
-  sequenceName = "chunk + t";
+  sequenceName = "here.chunk + t";
   for (std::unique_ptr<ScanOperand> &operand : values.operands) {
     if (operand->kind != ScanOperand::Scalar) {
       continue;
@@ -191,50 +236,61 @@ void ScanPrinter::printHeader() {
   f.text.line("header[1] = (int)starts;");
   f.text.line("header[2] = (int)ends;");
   f.text.line("header[4] = at;");
-  f.text.line("header[5] = (int)chunk;");
-  std::string held = form.isReverse ? " | (heldRun ? isHeld : 0) | (pass == 0 "
-                                      "? isTrace : 0)"
+  f.text.line("header[5] = (int)here.chunk;");
+  std::string held = form.isReverse ? " | (here.isHeld ? isHeld : 0) | "
+                                      "(here.pass == 0 ? isTrace : 0)"
                                     : "";
-  f.text.line("header[3] = (u == 0 ? isFirstUnit : 0) | (u == units - 1 ? "
-              "isLastUnit : 0) | (" +
+  f.text.line("header[3] = (here.u == 0 ? isFirstUnit : 0) | (here.u == "
+              "here.units() - 1 ? isLastUnit : 0) | (" +
               std::string(form.isReverse ? "ends" : "starts") +
               " ? isCut : 0)" + held + ";");
   f.text.close();
 }
 
-/// All operands along one axis, entry by entry of the unit's tokens.
-void ScanPrinter::printVectors(ScanOperand::Kind kind) {
-  bool isRow = kind == ScanOperand::Row;
-  std::int64_t width = isRow ? tiles.rows() : tiles.columns();
+/// All operands along one axis, or those of the walk to the segments' ends. A
+/// thread has the same entries of every token.
+void ScanPrinter::printVectors(bool isRow, bool isTraced) {
+  auto number = [](std::int64_t x) { return std::to_string(x); };
+  auto isWanted = [&](const ScanOperand &operand) {
+    return operand.kind == (isRow ? ScanOperand::Row : ScanOperand::Column) &&
+           (operand.isTraced || !isTraced);
+  };
   if (llvm::none_of(values.operands,
-                    [&](auto &operand) { return operand->kind == kind; })) {
+                    [&](auto &operand) { return isWanted(*operand); })) {
     return;
   }
-  auto number = [](std::int64_t x) { return std::to_string(x); };
-  f.text.open("for (int at = thread; at < count * " + number(width) +
-              "; at += " + number(32 * tiles.producerWarps) + ")");
-  f.text.line("const int t = at / " + number(width) + ", i = at % " +
-              number(width) + ";");
-  f.text.line("float *const now = stage + 16 + t * " + number(tokenFloats) +
-              ";");
-  f.text.line("const int place = " + placeOf(isRow) + ";");
+  std::int64_t width = isRow ? tiles.rows() : tiles.columns();
   bool padded = isPadded(isRow ? form.rows : form.columns, width);
-  if (padded) {
-    f.text.line("const bool isEntry = i < " +
-                (isRow ? rowsHere() : columnsHere()) + ";");
-  }
-  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
-    if (operand->kind != kind) {
-      continue;
+  for (std::int64_t x = 0; x < width; x += 32 * tiles.producerWarps) {
+    std::string entry =
+        number(x) + (isRow ? " + thread"
+                           : " + (" + number(tiles.producerWarps - 1) +
+                                 " - producer) * 32 + lane");
+    f.text.open("if (" + entry + " < " + number(width) + ")");
+    f.text.line("const int i = " + entry + ", place = " + placeOf(isRow) + ";");
+    if (padded) {
+      f.text.line("const bool isEntry = i < " +
+                  (isRow ? rowsHere() : columnsHere()) + ";");
     }
-    std::string value = prepared(operand->node, "i");
-    if (operand->degree != 0) {
-      value += " * now[" + number(values.power(-operand->degree).offset) + "]";
+    f.text.line("float *now = stage + 16;");
+    f.text.line("#pragma unroll 4");
+    f.text.open("for (int t = 0; t < count; ++t)");
+    for (std::unique_ptr<ScanOperand> &operand : values.operands) {
+      if (!isWanted(*operand)) {
+        continue;
+      }
+      std::string value = prepared(operand->node, "i");
+      if (operand->degree != 0) {
+        value +=
+            " * now[" + number(values.power(-operand->degree).offset) + "]";
+      }
+      f.text.line("now[" + number(operand->offset) + " + place] = " +
+                  (padded ? "isEntry ? " + value + " : 0" : value) + ";");
     }
-    f.text.line("now[" + number(operand->offset) + " + place] = " +
-                (padded ? "isEntry ? " + value + " : 0" : value) + ";");
+    f.text.line("now += " + number(tokenFloats) + ";");
+    f.text.close();
+    f.text.close();
   }
-  f.text.close();
 }
 
 /// A prepared value: with `index`, of an entry of token t, from the copies;
@@ -261,8 +317,9 @@ std::string ScanPrinter::prepared(const Node *node, StringRef index) {
   if (node->kind == Kind::CopyIn) {
     for (const Raw &raw : raws) {
       if (isSame(raw.load, node)) {
-        return "widen(" + raw.name + "[t * " + std::to_string(raw.pitch) +
-               " + " + index.str() + "])";
+        return "widen(" + raw.name + "[(unit % 2 * " +
+               std::to_string(scanUnit) + " + t) * " +
+               std::to_string(raw.pitch) + " + " + index.str() + "])";
       }
     }
     return "0"; // while operands are collected

@@ -19,57 +19,117 @@ static void shareRegisters(ScanTiles &tiles) {
   std::int64_t launched = std::min<std::int64_t>(
       ofMultiprocessor / threads / 8 * 8, 255 / 8 * 8);
   std::int64_t helpers = 32 * (tiles.producerWarps + tiles.adderWarps);
-  std::int64_t helperRegisters = std::min<std::int64_t>(launched, 72);
+  std::int64_t helperRegisters =
+      std::min<std::int64_t>(launched, threads > 512 ? 56 : 72);
   std::int64_t rest = launched * threads - helperRegisters * helpers;
   std::int64_t computeRegisters =
       std::min(rest / (32 * tiles.roleWarps()) / 8 * 8, most);
-  if (computeRegisters > launched) {
-    tiles.computeRegisters = computeRegisters;
-    tiles.helperRegisters = helperRegisters;
-  }
+  tiles.computeRegisters = std::max(launched, computeRegisters);
+  tiles.helperRegisters = std::min(launched, helperRegisters);
 }
 
-/// Rows along the warps, whole columns in a warp, or in two.
+/// Square-ish tiles: a token's operands are loaded once per row and column.
 static ScanTiles forwardTiles(std::int64_t rows, std::int64_t columns,
                               std::int64_t states) {
   ScanTiles tiles;
-  std::int64_t most = std::max<std::int64_t>(1, 96 / (4 * states));
-  std::int64_t needed = ceilDiv(columns, 8);
-  tiles.warpColumns = ceilDiv(needed, most);
-  // Small states: more warps hide more latency.
-  if (needed >= 4 && needed * ceilDiv(rows, 16) <= 36) {
-    tiles.warpColumns = std::max(tiles.warpColumns, needed / 3);
+  std::int64_t rowTiles = ceilDiv(rows, 16), columnTiles = ceilDiv(columns, 8);
+  std::int64_t tilesOfLane = std::max<std::int64_t>(1, 24 / states);
+  // Small matrices: more warps hide more latency.
+  bool isSmall = rowTiles * columnTiles <= 36;
+  tiles.rowTiles = isSmall || rowTiles % 2 != 0 || tilesOfLane < 4 ? 1 : 2;
+  std::int64_t most = isSmall ? 3 : tilesOfLane / tiles.rowTiles;
+  tiles.warpColumns = ceilDiv(columnTiles, std::max<std::int64_t>(most, 1));
+  // Nothing is padded, if a few more warps see to that.
+  for (std::int64_t more = tiles.warpColumns; more <= 2 * tiles.warpColumns;
+       ++more) {
+    if (columnTiles % more == 0) {
+      tiles.warpColumns = more;
+      break;
+    }
   }
-  tiles.columnTiles = ceilDiv(needed, tiles.warpColumns);
-  std::int64_t warps = tiles.columnTiles > 8 ? 12 : 16;
-  std::int64_t wanted = ceilDiv(rows, 16);
+  tiles.columnTiles = ceilDiv(columnTiles, tiles.warpColumns);
+  std::int64_t warps = tiles.rowTiles * tiles.columnTiles > 8 ? 12 : 16;
+  std::int64_t wanted = ceilDiv(rowTiles, tiles.rowTiles);
   std::int64_t fit = std::max<std::int64_t>(1, warps / tiles.warpColumns);
   // Slices of equal width.
   tiles.warpRows = ceilDiv(wanted, ceilDiv(wanted, fit));
-  tiles.producerWarps = tiles.adderWarps = 2;
-  tiles.group = 4;
+  if (!isSmall) {
+    tiles.producerWarps = tiles.adderWarps = 2;
+  }
   return tiles;
 }
 
+/// Cycles per token of all slices, after what was measured on one GPU: a warp
+/// alone takes four cycles per instruction, those of a scheduler
+/// together two.
+static double reverseCost(const ScanTiles &tiles, std::int64_t rows,
+                          std::int64_t columns) {
+  constexpr double perElement = 17, alone = 4, shared = 2.1, perSlice = 500;
+  std::int64_t slices = ceilDiv(columns, tiles.columns());
+  bool isPadded =
+      tiles.rows() != rows || tiles.columns() * slices != columns;
+  double instructions =
+      tiles.elements() * (perElement + (isPadded ? 6 : 0)) +
+      6 * tiles.rowTiles + 15 * tiles.columnTiles + 30;
+  double perScheduler = instructions * tiles.computeWarps() / 4 * shared;
+  return slices * (std::max(instructions * alone, perScheduler) + perSlice);
+}
+
+/// Registers of a lane: matrices and adjoints, sums, a token's vectors.
+static std::int64_t reverseRegisters(const ScanTiles &tiles,
+                                     std::int64_t states) {
+  constexpr std::int64_t perVector = 3, addresses = 20;
+  std::int64_t rows = 2 * tiles.rowTiles, columns = 2 * tiles.columnTiles;
+  return 2 * states * tiles.elements() + perVector * (rows + 2 * columns) +
+         2 * rows + 2 * columns + 4 + addresses;
+}
+
+/// With `a` x `n` tiles per warp and as many columns as `warps` can hold.
+static ScanTiles reverseTiling(std::int64_t rows, std::int64_t columns,
+                               std::int64_t a, std::int64_t n,
+                               std::int64_t warps) {
+  ScanTiles tiles;
+  tiles.rowTiles = a;
+  tiles.columnTiles = n;
+  tiles.warpRows = ceilDiv(rows, 16 * a);
+  std::int64_t fit = std::max<std::int64_t>(1, warps / tiles.warpRows);
+  std::int64_t along = ceilDiv(columns, 8 * n);
+  tiles.warpColumns = ceilDiv(along, ceilDiv(along, fit));
+  shareRegisters(tiles);
+  return tiles;
+}
+
+/// Of all tilings whose matrices and adjoints fit the registers, the cheapest.
 static ScanTiles reverseTiles(std::int64_t rows, std::int64_t columns,
                               std::int64_t states) {
-  ScanTiles tiles;
-  std::int64_t wanted = ceilDiv(rows, 16);
+  constexpr std::int64_t mostRowTiles = 4;
   std::int64_t tilesOfLane = std::max<std::int64_t>(1, 12 / states);
-  std::int64_t mostRows = std::min<std::int64_t>(4, tilesOfLane);
-  tiles.warpRows = ceilDiv(wanted, mostRows);
-  tiles.rowTiles = ceilDiv(wanted, tiles.warpRows);
-  std::int64_t needed = ceilDiv(columns, 8);
-  std::int64_t most = std::max<std::int64_t>(1, tilesOfLane / tiles.rowTiles);
-  if (tiles.warpRows * needed <= 12) {
-    most = 1;
+  ScanTiles best;
+  double least = 0;
+  for (std::int64_t warps : {8, 12}) {
+    for (std::int64_t a = 1; a <= mostRowTiles; ++a) {
+      for (std::int64_t n = 1; a * n <= tilesOfLane; ++n) {
+        ScanTiles tiles = reverseTiling(rows, columns, a, n, warps);
+        double cost = reverseCost(tiles, rows, columns);
+        if (tiles.computeWarps() <= warps &&
+            reverseRegisters(tiles, states) <= tiles.computeRegisters &&
+            (least == 0 || cost < least)) {
+          best = tiles;
+          least = cost;
+        }
+      }
+    }
   }
-  tiles.columnTiles = most;
-  std::int64_t warps = tiles.rowTiles * most * states > 6 ? 8 : 12;
-  std::int64_t fit = std::max<std::int64_t>(1, warps / tiles.warpRows);
-  std::int64_t along = ceilDiv(needed, most);
-  tiles.warpColumns = ceilDiv(along, ceilDiv(along, fit));
-  return tiles;
+  // Small matrices leave registers for more warps that add.
+  constexpr std::int64_t fewElements = 8;
+  if (best.elements() <= fewElements) {
+    best.adderWarps = 8;
+  }
+  if (least == 0) { // more rows than a block can hold
+    best.rowTiles = mostRowTiles;
+    best.warpRows = ceilDiv(rows, 16 * mostRowTiles);
+  }
+  return best;
 }
 
 ScanTiles chooseScanTiles(std::int64_t rows, std::int64_t columns,

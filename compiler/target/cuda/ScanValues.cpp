@@ -19,6 +19,40 @@ ScanValues::ScanValues(const ScanForm &form, const ScanTiles &tiles)
   for (const Node *reduce : form.reduces) {
     findSum(reduce);
   }
+  mergeSums();
+}
+
+/// a + b of two sums over whole matrices, used nowhere else, are one sum.
+void ScanValues::mergeSums() {
+  llvm::DenseMap<const Node *, unsigned> uses;
+  for (cpu::Nest &nest : form.body->getNests()) {
+    for (const Node *node : nest.nodes) {
+      for (const Node *operand : node->operands) {
+        ++uses[operand];
+      }
+    }
+  }
+  auto find = [&](const Node *node) {
+    return llvm::find_if(sums, [&](const ScanSum &sum) {
+      return sum.reduce == node && sum.kind == ScanSum::OverBoth &&
+             uses[node] == 1;
+    });
+  };
+  for (cpu::Nest &nest : form.body->getNests()) {
+    for (const Node *node : nest.nodes) {
+      if (opOf(node) != "arith.addf") {
+        continue;
+      }
+      auto a = find(node->operands[0]), b = find(node->operands[1]);
+      if (a != sums.end() && b != sums.end() && a != b && b->others.empty() &&
+          natural(a->matrix) == natural(b->matrix) &&
+          pending(a->matrix) == pending(b->matrix)) {
+        a->others.push_back(b->matrix);
+        merged[node] = a->reduce;
+        sums.erase(b);
+      }
+    }
+  }
 }
 
 ScanOperand *ScanValues::find(const Node *node, int degree) const {

@@ -18,6 +18,7 @@ struct ScanOperand {
   int degree = 0;
   Kind kind = Scalar;
   bool isFetched = false; ///< by the warps that walk
+  bool isTraced = false;  ///< needed to walk to the segments' ends
   std::int64_t offset = 0;
   std::string name;
 };
@@ -26,6 +27,7 @@ struct ScanOperand {
 struct ScanSum {
   const Node *reduce = nullptr;
   const Node *matrix = nullptr; ///< x
+  llvm::SmallVector<const Node *, 1> others; ///< matrices summed with it
   const Node *weight = nullptr; ///< the vector; null: 1
   int weightDegree = 0;
   int degree = 0; ///< of the sum as it is kept
@@ -51,6 +53,11 @@ public:
   int pending(const Node *node) const;
   bool isDecay(const Node *node) const;
 
+  /// The sum that stands for a node which adds two of whole matrices, or null.
+  const Node *mergedSum(const Node *node) const {
+    return merged.lookup(node);
+  }
+
   /// False if some result needs the inverse of a decay.
   bool isSound() const;
 
@@ -59,6 +66,8 @@ public:
 
 private:
   void findSum(const Node *reduce);
+  void mergeSums();
+  llvm::DenseMap<const Node *, const Node *> merged;
   ScanOperand *find(const Node *node, int degree) const;
 };
 

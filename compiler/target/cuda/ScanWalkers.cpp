@@ -47,7 +47,7 @@ void ScanPrinter::printWalkers() {
   }
   openTasks();
   printInitial();
-  openUnits();
+  openUnits("waitFor(staged + unit % 2, unit / 2 % 2);");
   f.text.open("if (run)");
   if (form.isReverse) {
     f.text.open("if (flags & isTrace)");
@@ -202,6 +202,24 @@ void ScanPrinter::printFinal() {
 // Units
 //===----------------------------------------------------------------------===//
 
+/// What the terms of the states' steps ask for is needed by both walks.
+void ScanPrinter::markTraced() {
+  std::vector<bool> fetched;
+  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
+    fetched.push_back(std::exchange(operand->isFetched, false));
+  }
+  ScanElement element(values, f.text, hints);
+  for (const ScanState &state : form.states) {
+    for (const AffineStep::Term &term : state.step.terms) {
+      element.term(term);
+    }
+  }
+  for (auto [i, operand] : llvm::enumerate(values.operands)) {
+    operand->isTraced = operand->isFetched;
+    operand->isFetched |= i < fetched.size() && fetched[i];
+  }
+}
+
 /// Forward from the start of the run; the states at the ends of segments are
 /// held, but for those of the last one, which stay where they are.
 void ScanPrinter::printTrace() {
@@ -218,20 +236,7 @@ void ScanPrinter::printTrace() {
   multiplyAll("now[" + special + "]", true, false);
   f.text.close();
   ScanElement element(values, f.text, hints);
-  std::vector<bool> fetched;
-  for (auto &operand : values.operands) {
-    fetched.push_back(operand->isFetched);
-    operand->isFetched = false;
-  }
-  // The terms ask for what the walk needs.
-  KernelText kept = f.text;
-  for (const ScanState &state : form.states) {
-    for (const AffineStep::Term &term : state.step.terms) {
-      element.term(term);
-    }
-  }
-  f.text = kept;
-  printFetches();
+  printFetches(true);
   openElements();
   for (auto [state, name] : llvm::zip(form.states, stateNames)) {
     std::string sum;
@@ -242,9 +247,6 @@ void ScanPrinter::printTrace() {
     f.text.line(name + "[a][n][e] = " + name + "[a][n][e]" + sum + ";");
   }
   closeElements();
-  for (auto [operand, was] : llvm::zip(values.operands, fetched)) {
-    operand->isFetched |= was;
-  }
   f.text.open("if (header[2] >> t & 1)");
   copyHeld(true, "header[4] + t");
   f.text.close();
@@ -320,8 +322,13 @@ void ScanPrinter::printTokens() {
               number(tiles.group) + ")");
   f.text.line("float *const to = sums + group % 2 * " + floats +
               " + warp * " + number(warpSums) + ";");
+  f.text.line("waitFor(added + group % 2, group / 2 % 2 ^ 1);");
   if (usesMatrix) {
     f.text.line("float columnSums[" + number(tiles.rowTiles) + "][4] = {};");
+  }
+  if (parts > 0) {
+    f.text.line("float parts[" + number(tiles.group) + "][" + number(parts) +
+                "] = {};");
   }
   unrolled("p", tiles.group);
   f.text.open("if (isFull.value || done + p < count)");
@@ -335,10 +342,14 @@ void ScanPrinter::printTokens() {
   printToken();
   f.text.close();
   f.text.close();
+  // Stores last: nothing that is loaded has to wait for them.
+  if (parts > 0) {
+    printPuts();
+  }
   if (usesMatrix) {
     printSlots();
   }
-  f.text.line("arrive(summed + group % 2, lane);");
+  f.text.line(numbered("arrive", "summed"));
   f.text.line("++group;");
   f.text.close();
   f.text.close("};");
@@ -362,9 +373,9 @@ void ScanPrinter::printRestart() {
 // Tokens
 //===----------------------------------------------------------------------===//
 
-void ScanPrinter::printFetches() {
+void ScanPrinter::printFetches(bool isTraced) {
   for (std::unique_ptr<ScanOperand> &operand : values.operands) {
-    if (!operand->isFetched) {
+    if (isTraced ? !operand->isTraced : !operand->isFetched) {
       continue;
     }
     std::string at = "now[" + number(operand->offset) + "]";
@@ -407,6 +418,9 @@ void ScanPrinter::printStep(ScanElement &element) {
     if (!values.isFlexible(sum.matrix)) {
       element.at(sum.matrix, values.natural(sum.matrix));
     }
+    for (const Node *other : sum.others) {
+      element.at(other, values.natural(other));
+    }
   }
   for (auto [name, value] : llvm::zip(adjointNames, next)) {
     f.text.line(name + "[a][n][e] = " + value + ";");
@@ -416,10 +430,8 @@ void ScanPrinter::printStep(ScanElement &element) {
 /// Adds one element to a sum; inside the element loops.
 void ScanPrinter::printSum(const ScanSum &sum, ScanElement &element) {
   int degree = values.isFlexible(sum.matrix) ? 0 : values.natural(sum.matrix);
-  bool isProduct = !sum.weight && opOf(sum.matrix) == "arith.mulf";
   std::string condition = inside();
   std::string value = element.at(sum.matrix, degree);
-  (void)isProduct;
   auto guarded = [&](const std::string &x) {
     return condition.empty() ? x : "(" + condition + " ? " + x + " : 0)";
   };
@@ -439,11 +451,15 @@ void ScanPrinter::printSum(const ScanSum &sum, ScanElement &element) {
   index += sum.kind == ScanSum::OverColumns ? " + 2 * a + e / 2"
            : sum.kind == ScanSum::OverRows  ? " + 2 * n + e % 2"
                                             : "";
-  f.text.line("parts[" + index + "] += " + guarded(value) + weight + ";");
+  f.text.line("parts[p][" + index + "] += " + guarded(value) + weight + ";");
+  for (const Node *other : sum.others) {
+    f.text.line("parts[p][" + index + "] += " +
+                guarded(element.at(other, degree)) + ";");
+  }
 }
 
 void ScanPrinter::printToken() {
-  printFetches();
+  printFetches(false);
   for (const ScanSum &sum : values.sums) {
     if (sum.kind != ScanSum::OverColumns || !usesMatrix) {
       continue;
@@ -458,9 +474,6 @@ void ScanPrinter::printToken() {
                 "];");
     f.text.line("fetch(right" + slot + ", lane / 4 == p * " + number(slots) +
                 " + " + slot + " ? " + from + " : zeros);");
-  }
-  if (parts > 0) {
-    f.text.line("float parts[" + number(parts) + "] = {};");
   }
   unrolled("n", tiles.columnTiles);
   unrolled("a", tiles.rowTiles);
@@ -481,25 +494,24 @@ void ScanPrinter::printToken() {
   }
   f.text.close();
   f.text.close();
-  f.text.line("if (p == 0) waitFor(added + group % 2, group / 2 % 2 ^ 1);");
-  if (parts > 0) {
-    printPuts();
-  }
 }
 
 void ScanPrinter::printPuts() {
   std::int64_t width = std::min<std::int64_t>(parts, 4);
   std::int64_t perToken = parts / width * (width == 4 ? 144 : 32 * width);
   std::int64_t before = usesMatrix ? tiles.rowTiles * 128 : 0;
+  unrolled("p", tiles.group);
   f.text.line("putParts(to + " + number(before) + " + p * " +
-              number(perToken) + ", parts, lane);");
+              number(perToken) + ", parts[p], lane);");
+  f.text.close();
 }
 
-/// The results of the matrix instructions, as they lie in the lanes.
+/// The results of the matrix instructions, turned by lanes so that neither
+/// those who write nor those who read meet on a bank.
 void ScanPrinter::printSlots() {
   unrolled("a", tiles.rowTiles);
-  f.text.line("*reinterpret_cast<Four *>(to + a * 128 + (lane % 4 * 8 + lane / "
-              "4) * 4) = Four{{columnSums[a][0], columnSums[a][1], "
+  f.text.line("*reinterpret_cast<Four *>(to + a * 128 + (lane % 4 * 8 + (lane "
+              "/ 4 + lane % 4 * 2) % 8) * 4) = Four{{columnSums[a][0], columnSums[a][1], "
               "columnSums[a][2], columnSums[a][3]}};");
   f.text.close();
 }

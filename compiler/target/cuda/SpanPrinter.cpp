@@ -95,6 +95,11 @@ void KernelFrame::enterTask() {
   if (count > 0) {
     text.line("Index rest = task;");
   }
+  if (tokenParts > 1) {
+    std::string parts = std::to_string(tokenParts);
+    text.line("const Index part = rest % " + parts + ";");
+    text.line("rest /= " + parts + ";");
+  }
   for (unsigned i = count; i-- > 0;) {
     StringRef axis = source.getAxis(i);
     std::int64_t step = source.getSteps()[i];
@@ -132,6 +137,10 @@ void KernelFrame::openSpanLoop(Value span, bool isReverse) {
   std::string begin = isPart ? spans[parent].origin : "0";
   std::string total = totalOf(span);
   std::string end = isPart ? begin + " + " + total : total;
+  if (tokenParts > 1 && isWholeSequence(span)) {
+    begin = "part";
+    step = std::to_string(tokenParts);
+  }
   if (isReverse) {
     std::string last = step == "1"
                            ? end + " - 1"

@@ -47,11 +47,12 @@ inline double rsqrt(double x) { return 1 / sqrt(x); }
 
 // What kernels in scan form use of a block.
 
+inline char *sharedMemory() { return emulation::block.shared; }
 struct Barrier {
   int expected, pending;
   unsigned phase;
 };
-inline char *sharedMemory() { return emulation::block.shared; }
+static_assert(sizeof(Barrier) <= 16);
 inline void initialise(Barrier *barrier, int warps) {
   *barrier = {warps, warps, 0};
 }
@@ -67,10 +68,24 @@ inline void arrive(Barrier *barrier, int lane) {
 inline void waitFor(Barrier *barrier, unsigned parity) {
   emulation::waitUntil([&] { return barrier->phase % 2 != parity; });
 }
-template <int number, int threads>
-void syncRole() {
+template <int threads>
+void arriveAt(int number) {
+  emulation::arriveAt(number, threads);
+}
+template <int threads>
+void blockAt(int number) {
   emulation::syncThreads(number, threads);
 }
+inline unsigned __ballot_sync(unsigned, bool is) {
+  bool all[emulation::lanes];
+  emulation::gather(is, all);
+  unsigned ballot = 0;
+  for (int lane = 0; lane < emulation::lanes; ++lane) {
+    ballot |= static_cast<unsigned>(all[lane]) << lane;
+  }
+  return ballot;
+}
+inline int __ffs(unsigned bits) { return __builtin_ffs(static_cast<int>(bits)); }
 inline void syncBlock() {
   emulation::syncThreads(0, emulation::block.threads);
 }
@@ -79,7 +94,9 @@ void takeRegisters() {}
 template <int count>
 void giveRegisters() {}
 inline void copyLater(void *to, const void *from) { memcpy(to, from, 16); }
-inline void waitForCopies() {}
+inline void commitCopies() {}
+template <int groups>
+void waitForCopies() {}
 inline int uniform(int x) { return emulation::exchange(x, 0); }
 
 /// Of whole f32 operands: what a GPU rounds off is judged there.

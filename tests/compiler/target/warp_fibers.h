@@ -93,14 +93,20 @@ void waitUntil(Ready isReady) {
   ++block.progress;
 }
 
-/// The barrier of a role, of `threads` threads.
-inline void syncThreads(int number, int threads) {
-  unsigned before = block.generation[number];
+/// One warp more at a barrier where `threads` threads meet.
+inline void arriveAt(int number, int threads) {
   meet();
+  ++block.progress;
   if (block.lane == 0 && ++block.arrived[number] * lanes == threads) {
     block.arrived[number] = 0;
     ++block.generation[number];
   }
+}
+
+/// Arrives, and waits until all have.
+inline void syncThreads(int number, int threads) {
+  unsigned before = exchange(block.generation[number], 0);
+  arriveAt(number, threads);
   waitUntil([&] { return block.generation[number] != before; });
 }
 
