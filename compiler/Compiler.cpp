@@ -190,8 +190,8 @@ bool Compilation::makeLinear() {
   return run(addTidy);
 }
 
-/// If the target can run it so; else leaves the module as it is, with a remark
-/// that says why, and the plan too.
+/// If the target can run it so; else leaves the module as it is, and says why in
+/// the plan.
 FailureOr<func::FuncOp>
 Compilation::lowerInScanForm(const TargetDescription &description, Plan &plan) {
   auto scan = makeScanPlan(function(), spec, description, plan);
@@ -206,7 +206,7 @@ Compilation::lowerInScanForm(const TargetDescription &description, Plan &plan) {
     return lowered;
   }
   module = std::move(kept);
-  diagnostics.remarks.push_back("walk form, not scan form: " + why);
+  plan.why = why;
   return failure();
 }
 

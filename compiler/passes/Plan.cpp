@@ -13,6 +13,7 @@ using namespace recurra;
 
 std::string recurra::toText(const Plan &plan) {
   std::string text = "form " + plan.form;
+  text += plan.why.empty() ? "" : " (no scan: " + plan.why + ")";
   if (!plan.axis.empty()) {
     text += ", lanes " + plan.axis;
     text += plan.tile ? " in tiles of " + std::to_string(plan.tile) : ", whole";

@@ -216,8 +216,10 @@ std::string ScanPrinter::added(const Node *node, StringRef index) {
     // A sum over the values before the token lacks the decay.
     for (unsigned i = 0; i < 2; ++i) {
       const Node *other = node->operands[1 - i];
-      if (values.isDecay(node->operands[i]) && values.pending(other) == -1) {
-        return added(other, index);
+      auto rest = values.withoutDecay(node->operands[i]);
+      if (rest && values.pending(other) == -1) {
+        std::string value = added(other, index);
+        return *rest ? "(" + value + " * " + added(*rest, index) + ")" : value;
       }
     }
   }
@@ -325,7 +327,8 @@ void ScanPrinter::printScalarSums() {
   openGroup();
   printStores(ScanSum::OverBoth, 0);
   for (auto [total, name] : llvm::zip(form.totals, totalNames)) {
-    f.text.line(name + " += " + added(total.value, "0") + ";");
+    f.text.line(name + (total.isNegative ? " -= " : " += ") +
+                added(total.value, "0") + ";");
   }
   closeGroup();
   f.text.close();

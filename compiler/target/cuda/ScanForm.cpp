@@ -214,16 +214,24 @@ bool ScanForm::isPrepared(const Node *node) const {
   }
 }
 
-bool ScanForm::isBuffer(const Node *node, unsigned state) const {
-  return node->kind == Kind::ScratchLoad &&
-         cast<chunk::LoadOp>(node->op).getBuffer() == held[state];
+/// A load of what the trace held: an old value, or a new one.
+int ScanForm::heldState(const Node *node, ArrayRef<Value> buffers) const {
+  node = peel(node);
+  if (node->kind != Kind::ScratchLoad) {
+    return -1;
+  }
+  auto found =
+      llvm::find(buffers, cast<chunk::LoadOp>(node->op).getBuffer());
+  return found == buffers.end() ? -1 : found - buffers.begin();
 }
 
 int ScanForm::oldState(const Node *node) const {
+  if (trace) {
+    return heldState(node, held);
+  }
   node = peel(node);
   for (unsigned i = 0; i < states.size(); ++i) {
-    if (trace ? isBuffer(node, i)
-              : node->kind == Kind::Known && node->value == states[i].carry) {
+    if (node->kind == Kind::Known && node->value == states[i].carry) {
       return i;
     }
   }
@@ -231,6 +239,9 @@ int ScanForm::oldState(const Node *node) const {
 }
 
 int ScanForm::newState(const Node *node) const {
+  if (int state = heldState(node, heldNext); state >= 0) {
+    return state;
+  }
   node = peel(node);
   for (unsigned i = 0; i < states.size(); ++i) {
     if (states[i].next == node) {
@@ -338,9 +349,11 @@ static bool areSame(const AffineStep &x, const AffineStep &y) {
 //===----------------------------------------------------------------------===//
 
 /// Backward: the main body's node that makes the state's new value from the
-/// held old one; its step takes the place of the trace's.
-bool ScanForm::findNext(ScanState &state, unsigned index) {
-  auto isOld = [&](const Node *node) { return isBuffer(node, index); };
+/// held old one, if it reads that; its step takes the place of the trace's.
+void ScanForm::findNext(ScanState &state, unsigned index) {
+  auto isOld = [&](const Node *node) {
+    return heldState(node, held) == static_cast<int>(index);
+  };
   for (cpu::Nest &nest : body->getNests()) {
     for (Node *node : nest.nodes) {
       AffineStep step;
@@ -350,17 +363,39 @@ bool ScanForm::findNext(ScanState &state, unsigned index) {
         if (areSame(step, state.step)) {
           state.next = node;
           state.step = step;
-          return true;
+          return;
         }
       }
     }
   }
-  return fail("a state's new value is not read");
 }
 
-/// The decay must be positive, so that its log exists: an exponential.
-static bool isExponential(const Node *node) {
-  return opOf(ScanForm::peel(node)) == "math.exp";
+/// The decay must be positive, so that its log exists. Found from the
+/// operations alone, as in exp(x) and 1 / (1 + exp(-x)).
+static bool isPositive(const Node *node) {
+  node = ScanForm::peel(node);
+  StringRef op = opOf(node);
+  if (node->kind == Kind::Constant) {
+    auto number = dyn_cast<FloatAttr>(node->attributes.get("value"));
+    return number && number.getValueAsDouble() > 0;
+  }
+  if (op == "math.exp") {
+    return true;
+  }
+  bool keeps = op == "arith.mulf" || op == "arith.addf" || op == "arith.divf" ||
+               op == "math.sqrt" || op == "math.rsqrt";
+  return keeps && llvm::all_of(node->operands, isPositive);
+}
+
+/// Where the trace keeps a value, if it does.
+static Value bufferOf(Value value) {
+  for (Operation *user : value.getUsers()) {
+    auto store = dyn_cast<chunk::StoreOp>(user);
+    if (store && store.getValue() == value) {
+      return store.getBuffer();
+    }
+  }
+  return {};
 }
 
 bool ScanForm::findStates() {
@@ -387,17 +422,11 @@ bool ScanForm::findStates() {
     splitProducts(state.step);
     state.next = next;
     if (trace) {
-      Value buffer;
-      for (Operation *user : carry.getUsers()) {
-        auto store = dyn_cast<chunk::StoreOp>(user);
-        buffer = store && store.getValue() == carry ? store.getBuffer() : buffer;
-      }
-      held.push_back(buffer);
-      if (buffer && !findNext(state, i)) {
-        return false;
-      }
-      if (!buffer) {
-        return fail("a state is not read");
+      held.push_back(bufferOf(carry));
+      heldNext.push_back(bufferOf(trace.getBlock().getTerminator()->getOperand(i)));
+      state.next = nullptr;
+      if (held.back()) {
+        findNext(state, i);
       }
     }
     states.push_back(state);
@@ -414,8 +443,8 @@ bool ScanForm::findStates() {
       }
     }
   }
-  return !decay || (isPrepared(decay) && isExponential(decay)) ||
-         fail("the decay is not an exponential");
+  return !decay || (isPrepared(decay) && isPositive(decay)) ||
+         fail("the decay is not known to be positive");
 }
 
 /// A carry without axes, to which each token adds.
@@ -425,11 +454,12 @@ bool ScanForm::findTotal(unsigned index) {
     return node->kind == Kind::Known && node->value == carry;
   };
   Node *next = cuda::peel(body->getYields()[index]);
-  bool isSum = next->axes.empty() && opOf(next) == "arith.addf";
-  for (unsigned i = 0; isSum && i < 2; ++i) {
+  bool isDifference = opOf(next) == "arith.subf";
+  bool isSum = next->axes.empty() && (isDifference || opOf(next) == "arith.addf");
+  for (unsigned i = 0; isSum && i < (isDifference ? 1 : 2); ++i) {
     Node *added = next->operands[1 - i];
     if (isCarry(cuda::peel(next->operands[i])) && !dependsOn(added, isCarry)) {
-      totals.push_back({index, carry, added});
+      totals.push_back({index, carry, added, isDifference});
       return carry.hasOneUse() || fail("a total is read");
     }
   }
@@ -483,7 +513,11 @@ bool ScanForm::checkNode(const Node *node) {
   case Kind::Constant:
   case Kind::Broadcast:
   case Kind::CopyOut:
+    break;
   case Kind::ScratchLoad:
+    if (oldState(node) < 0 && newState(node) < 0) {
+      return fail("something else than states is kept per token");
+    }
     break;
   case Kind::Mask:
     if (node->isMax) {

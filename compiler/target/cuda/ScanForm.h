@@ -38,6 +38,7 @@ struct ScanCarry {
   unsigned index = 0; ///< among the loop's carries
   mlir::Value carry;
   Node *value = nullptr; ///< adjoint: what decays; total: what is added
+  bool isNegative = false; ///< total: taken away instead
 };
 
 class ScanForm {
@@ -87,15 +88,16 @@ private:
   bool checkNodes();
   bool checkTop();
   bool checkNode(const Node *node);
-  bool isBuffer(const Node *load, unsigned state) const;
-  bool findNext(ScanState &state, unsigned index);
+  int heldState(const Node *node, llvm::ArrayRef<mlir::Value> buffers) const;
+  void findNext(ScanState &state, unsigned index);
   bool decompose(Node *node, llvm::function_ref<bool(const Node *)> isState,
                  AffineStep &step) const;
   bool dependsOn(const Node *node,
                  llvm::function_ref<bool(const Node *)> isState) const;
 
   std::string why;
-  llvm::SmallVector<mlir::Value> held; ///< the trace's buffer of each state
+  /// The trace's buffer of each state before and after a token, if it has one.
+  llvm::SmallVector<mlir::Value> held, heldNext;
 };
 
 /// What two bodies compute alike: the same ops on the same loads.

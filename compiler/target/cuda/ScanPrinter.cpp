@@ -220,7 +220,14 @@ bool ScanPrinter::isPrintable() {
   std::int64_t overColumns = llvm::count_if(values.sums, [](ScanSum &sum) {
     return sum.kind == ScanSum::OverColumns;
   });
-  return values.isSound() && overColumns <= 8 &&
+  constexpr std::int64_t mostShared = 227 * 1024 - 1024, mostWalkers = 16;
+  if (tiles.computeWarps() > mostWalkers) {
+    return false;
+  }
+  collect();
+  placeOperands();
+  placeRaw();
+  return values.isSound() && overColumns <= 8 && sharedBytes() <= mostShared &&
          llvm::all_of(form.stores,
                       [&](Node *store) {
                         return fits(store->operands[0], store->axes);

@@ -108,7 +108,9 @@ void ScanPrinter::printRuns() {
   std::string log = "0.0f";
   if (form.decay) {
     sequenceName = "chunk + t";
-    log = prepared(ScanForm::peel(form.decay)->operands[0], "");
+    const Node *decay = ScanForm::peel(form.decay);
+    log = opOf(decay) == "math.exp" ? prepared(decay->operands[0], "")
+                                    : "logf(" + prepared(decay, "") + ")";
     sequenceName.clear();
   }
   f.text.line("logDecay[t] = " + log + ";");

@@ -88,6 +88,19 @@ bool ScanValues::isDecay(const Node *node) const {
   return form.decay && isSame(node, form.decay);
 }
 
+std::optional<const Node *> ScanValues::withoutDecay(const Node *node) const {
+  node = ScanForm::peel(node);
+  if (isDecay(node)) {
+    return nullptr;
+  }
+  for (unsigned i = 0; i < 2 && opOf(node) == "arith.mulf"; ++i) {
+    if (isDecay(node->operands[i]) && form.isPrepared(node)) {
+      return node->operands[1 - i];
+    }
+  }
+  return std::nullopt;
+}
+
 bool ScanValues::isFlexible(const Node *node) const {
   node = ScanForm::peel(node);
   if (form.isPrepared(node)) {
@@ -158,7 +171,7 @@ int ScanValues::pending(const Node *node) const {
     const Node *a = node->operands[0], *b = node->operands[1];
     int total = pending(a) + pending(b);
     // The decay itself supplies what the old value lacks.
-    return total == -1 && (isDecay(a) || isDecay(b)) ? 0 : total;
+    return total == -1 && (withoutDecay(a) || withoutDecay(b)) ? 0 : total;
   }
   return node->operands.empty() ? 0 : pending(node->operands[0]);
 }
@@ -257,11 +270,10 @@ std::string ScanElement::product(const Node *a, const Node *b, int degree) {
   b = ScanForm::peel(b);
   // The value before the token lacks the decay.
   if (values.pending(a) + values.pending(b) == -1) {
-    if (values.isDecay(a)) {
-      return at(b, degree);
-    }
-    if (values.isDecay(b)) {
-      return at(a, degree);
+    for (auto [factor, other] : {std::pair(a, b), std::pair(b, a)}) {
+      if (auto rest = values.withoutDecay(factor)) {
+        return *rest ? product(*rest, other, degree) : at(other, degree);
+      }
     }
   }
   bool isAFlexible = values.isFlexible(a), isBFlexible = values.isFlexible(b);

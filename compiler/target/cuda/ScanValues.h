@@ -52,6 +52,9 @@ public:
   /// Missing factors: -1 for the value before a token's decay.
   int pending(const Node *node) const;
   bool isDecay(const Node *node) const;
+  /// What is left of a node without one factor that is the decay, null for 1;
+  /// nothing if it has no such factor.
+  std::optional<const Node *> withoutDecay(const Node *node) const;
 
   /// The sum that stands for a node which adds two of whole matrices, or null.
   const Node *mergedSum(const Node *node) const {

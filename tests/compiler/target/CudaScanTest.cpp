@@ -1,6 +1,7 @@
 // Kernels in scan form, run by emulation: the numbers are those of the chunk
 // evaluator, at sizes that no tile divides, with weak and with strong decay.
 // SPDX-License-Identifier: Apache-2.0
+#include "dsl/dsl.h"
 #include "ops/catalogue/Catalogue.h"
 #include "tests/compiler/ChunkRun.h"
 #include "tests/compiler/target/CudaRun.h"
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 
 using namespace recurra;
+using namespace recurra::dsl;
 
 namespace {
 
@@ -30,15 +32,30 @@ std::vector<Case> cases() {
       {"palimpsa", "Packed", {1, 41, 1, 1, {0, 17, 17, 18, 41}, {}}, 16, 24},
       {"palimpsa", "NoToken", {1, 0, 1, 1, {}, {}}, 16, 16},
       {"simple_gla", "Padded", {1, 19, 2, 1, {}, {}}, 20, 25},
+      {"sigmoid_gate", "Sliced", {1, 35, 2, 1, {}, {}}, 18, 40, 16},
       {"linear_attention", "Sliced", {1, 34, 1, 1, {}, {}}, 16, 48, 16},
   };
+}
+
+/// Recurrences that the catalogue lacks: another gate, another readout.
+const Recurrence *findStranger(const std::string &name) {
+  static const Recurrence sigmoidGate = define("sigmoid_gate", [](Builder &r) {
+    Axis K = r.axis("K"), V = r.axis("V");
+    Expr q = r.token("q", {K}), k = r.token("k", {K}), v = r.token("v", {V});
+    Expr g = r.token("g", {}), floor = r.head("floor", {}, positive);
+    dsl::State S = r.state("S", {K, V}), n = r.state("n", {K, V});
+    S = sigmoid(g) * S + v * k;
+    n = sigmoid(g) * n + square(v) * square(k);
+    r.output("o", sum(q * S / (abs(n) + floor), K));
+  });
+  return name == "sigmoid_gate" ? &sigmoidGate : findRecurrence(name);
 }
 
 class CudaScanTest : public testing::TestWithParam<Case> {
 protected:
   void SetUp() override {
     const Case &given = GetParam();
-    recurrence = findRecurrence(given.entry);
+    recurrence = findStranger(given.entry);
     Sizes sizes = given.sizes;
     sizes.extents = {{"K", given.k}, {"V", given.v}};
     call = randomCall(*recurrence, sizes, random);
