@@ -60,6 +60,20 @@ __device__ inline void multiply(float (&d)[4], const float (&x)[4], float b0, fl
       : "r"(__float_as_uint(x[0])), "r"(__float_as_uint(x[2])), "r"(__float_as_uint(x[1])), "r"(__float_as_uint(x[3])),
         "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
+// The same to f32's precision: operands in two parts each, the product of the
+// small ones left out.
+__device__ inline void multiplyExactly(float (&d)[4], const float (&x)[4], float b0, float b1) {
+  float high[4], low[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    high[i] = __uint_as_float(__float_as_uint(x[i]) & 0xffffe000u);
+    low[i] = x[i] - high[i];
+  }
+  const float c0 = __uint_as_float(__float_as_uint(b0) & 0xffffe000u), c1 = __uint_as_float(__float_as_uint(b1) & 0xffffe000u);
+  multiply(d, low, c0, c1);
+  multiply(d, high, b0 - c0, b1 - c1);
+  multiply(d, high, c0, c1);
+}
 #endif
 
 struct alignas(16) Four { float x[4]; };
@@ -125,7 +139,7 @@ enum { isFirstUnit = 1, isLastUnit = 2, isTrace = 4, isHeld = 8, isStop = 16, is
 
 // What is known of a run of tokens before it is walked. A segment is a part of
 // it whose decay after its first token stays within exp(+-limit).
-struct Segments { unsigned long long first; int last, count; };
+struct Segments { unsigned long long first; int last; short count; bool isStrong; };
 
 // A unit of the tokens that a pass over a run covers; pass 0 walks to the
 // segments' ends.
@@ -177,6 +191,7 @@ __device__ inline void findSegments(const float *logDecay, float *logScale, int 
     segments.first = starts;
     segments.last = first;
     segments.count = found;
+    segments.isStrong = !(fabsf(x) <= limit);
   }
 }
 )cuda";

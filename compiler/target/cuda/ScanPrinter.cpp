@@ -22,9 +22,10 @@ static constexpr const char *names[] = {
     "units",     "to",       "from",       "firstRow",  "firstColumn",
     "rowPlace",  "parts",    "warpRow",    "chunk",     "warpColumn",
     "first",     "last",     "isCutHere",  "isFull",    "held",
-    "columnSums", "heldRun", "adder",      "producer",  "isPlain",  "isHeld",
+    "columnSums", "heldRun", "adder",      "producer",  "isPlain",  "isHeld",   "before",   "found",   "own",
+    "four",
     "Four",      "Two",      "Choice",     "Segments",  "Barrier",
-    "multiply",  "fetch",    "partAt",     "putParts",  "copyTokens", "wait",
+    "multiply",  "multiplyExactly", "fetch",    "partAt",     "putParts",  "copyTokens", "wait",
     "arrive",    "waitFor",  "add", "initialise", "Barrier", "staged", "added", "arriveAt", "blockAt",    "syncBlock", "uniform",
     "isFirstUnit", "isLastUnit", "isTrace", "isHeld",   "isStop",
     "isCut",     "shared",   "one",      "here",      "after",   "enter",  "next",     "copy",  "Place",  "left",       "right",
@@ -139,6 +140,7 @@ void ScanPrinter::placeRaw() {
               ceilDiv(width * bytes, 16) * 16 / bytes, rawBytes, isTraced};
       rawBytes += ceilDiv(2 * raw.pitch * bytes * scanUnit, 128) * 128;
       raws.push_back(raw);
+      isExact |= type.getElement().isF32();
     }
     for (const Node *operand : node->operands) {
       add(operand, isTraced);

@@ -90,7 +90,11 @@ private:
   void printPuts();
   void printFinal();
   void multiplyAll(llvm::StringRef factor, bool ofStates, bool ofAdjoints);
-  void copyHeld(bool isStore, llvm::StringRef token);
+  std::string heldSlot(unsigned state, llvm::StringRef token) const;
+  void copyHeld(llvm::StringRef token);
+  void loadHeld(llvm::StringRef token);
+  void printCut();
+  void printExactSum(const ScanSum &sum);
   void loadStates(llvm::StringRef chunk);
   void storeMatrix(const Node *store, llvm::StringRef value);
 
@@ -127,6 +131,7 @@ private:
   std::int64_t warpSums = 0, rawBytes = 0;
   std::string sequenceName;
   bool usesMatrix = false; ///< matrix instructions sum over the columns
+  bool isExact = false;    ///< to f32's precision: a vector is f32
 };
 
 } // namespace recurra::cuda

@@ -11,9 +11,10 @@ namespace recurra::cuda {
 using Kind = Node::Kind;
 
 /// Forward, the range of f32 bounds the decay within a segment; states that
-/// are walked back by subtraction lose this many of their digits as well.
-static const char *limitOf(const ScanForm &form) {
-  return form.isReverse ? "7.0f" : "24.0f";
+/// are walked back by subtraction lose this many of their digits as well, which
+/// matters less to vectors of 16 bits.
+static const char *limitOf(const ScanForm &form, bool isExact) {
+  return !form.isReverse ? "24.0f" : isExact ? "6.0f" : "9.0f";
 }
 
 void ScanPrinter::printProducers() {
@@ -117,16 +118,18 @@ void ScanPrinter::printRuns() {
   f.text.close();
   f.text.line(sync);
   f.text.line("if (producer == 0) findSegments(logDecay, logDecay + " + step +
-              ", run, " + limitOf(form) + ", segments[half], lane);");
+              ", run, " + limitOf(form, isExact) + ", segments[half], lane);");
   f.text.line(sync);
   if (form.isReverse) {
     f.text.comment("The states at the ends of segments come from the run's "
                    "start, those at its own end from the next one's: only the "
                    "last run has none.");
     f.text.line("const bool isHeld = chunk + " + step + " >= " + length + ";");
-    f.text.line("const int pass = isHeld || segments[half].count > 1 ? 0 : 1;");
-    f.text.line("const int end = pass == 1 || isHeld ? run : "
-                "segments[half].last;");
+    f.text.line("const Segments &found = segments[half];");
+    f.text.line("const int pass = isHeld || found.count > 1 || found.isStrong ? "
+                "0 : 1;");
+    f.text.line("const int end = pass == 1 || isHeld ? run : found.last > 0 ? "
+                "found.last : 1;");
     f.text.line("return Place{chunk, run, end, 0, pass, half, isHeld, 0, "
                 "0}.atUnit(pass == 1);");
   } else {
@@ -227,10 +230,15 @@ void ScanPrinter::printScalars() {
 void ScanPrinter::printHeader() {
   f.text.open("if (thread == 0)");
   f.text.comment("Cuts within the unit: tokens that start a segment, tokens "
-                 "that end one; not those of the run itself.");
+                 "that end one; of the run's own only a start by strong decay, "
+                 "backward.");
   f.text.line("const unsigned long long mask = (1ull << count) - 1;");
-  f.text.line("const unsigned starts = (unsigned)((first & ~1ull) >> at & "
-              "mask);");
+  f.text.line(std::string("const unsigned long long own = ") +
+              (form.isReverse ? "here.pass == 1 && segments[here.half].isStrong"
+                              : "0") +
+              ";");
+  f.text.line("const unsigned starts = (unsigned)(((first & ~1ull) | own) >> at "
+              "& mask);");
   f.text.line("const unsigned ends = (unsigned)((first & ~1ull) >> 1 >> at & "
               "mask);");
   f.text.line("int *const header = reinterpret_cast<int *>(stage);");
@@ -243,9 +251,8 @@ void ScanPrinter::printHeader() {
                                       "(here.pass == 0 ? isTrace : 0)"
                                     : "";
   f.text.line("header[3] = (here.u == 0 ? isFirstUnit : 0) | (here.u == "
-              "here.units() - 1 ? isLastUnit : 0) | (" +
-              std::string(form.isReverse ? "ends" : "starts") +
-              " ? isCut : 0)" + held + ";");
+              "here.units() - 1 ? isLastUnit : 0) | ("
+              "starts ? isCut : 0)" + held + ";");
   f.text.close();
 }
 

@@ -346,6 +346,13 @@ std::string ScanElement::compute(const Node *node, int degree) {
   return scaled(printScalar(*node, all(0, 0)), 0, degree);
 }
 
+bool ScanElement::isReady(const Node *node) const {
+  node = ScanForm::peel(node);
+  return form.oldState(node) >= 0 || made.contains(node) ||
+         (opOf(node) == "arith.mulf" && isReady(node->operands[0]) &&
+          isReady(node->operands[1]));
+}
+
 std::string ScanElement::at(const Node *node, int degree) {
   node = ScanForm::peel(node);
   if (int state = form.newState(node); state >= 0) {
@@ -356,6 +363,9 @@ std::string ScanElement::at(const Node *node, int degree) {
   }
   if (int adjoint = form.adjointOf(node); adjoint >= 0) {
     return scaled(adjoints[adjoint], -1, degree);
+  }
+  if (auto known = made.find(node); known != made.end()) {
+    return scaled(known->second, -1, degree);
   }
   if (form.isPrepared(node)) {
     return vector(node, degree);

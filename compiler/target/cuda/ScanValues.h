@@ -86,6 +86,10 @@ public:
   std::string term(const AffineStep::Term &term);
   /// Names of the values before and after the token, and of the adjoints.
   llvm::SmallVector<std::string> before, after, adjoints;
+  /// New adjoints, where they are known already.
+  llvm::DenseMap<const Node *, std::string> made;
+  /// A product of new adjoints and values before the token.
+  bool isReady(const Node *node) const;
 
 private:
   std::string product(const Node *a, const Node *b, int degree);

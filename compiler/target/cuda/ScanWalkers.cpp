@@ -40,7 +40,7 @@ void ScanPrinter::printWalkers() {
     std::int64_t states = form.states.size();
     std::int64_t perToken = states * tiles.elements() * 4 * 32 *
                             tiles.computeWarps();
-    nest.scratchBytes = form.interval * perToken;
+    nest.scratchBytes = (form.interval + 1) * perToken;
     f.text.line("Four *const held = reinterpret_cast<Four *>(scratch + "
                 "(Index)blockIdx.x * " +
                 number(nest.scratchBytes) + ") + threadIdx.x;");
@@ -128,30 +128,38 @@ void ScanPrinter::multiplyAll(StringRef factor, bool ofStates,
   closeElements();
 }
 
-/// Each thread keeps what it will read again: nobody else does.
-void ScanPrinter::copyHeld(bool isStore, StringRef token) {
-  std::int64_t threads = 32 * tiles.computeWarps();
+/// A thread's part of a state in scratch memory, after token `token` of the run;
+/// that of the run's start comes last. Nobody else reads it.
+std::string ScanPrinter::heldSlot(unsigned state, StringRef token) const {
   std::int64_t perState = tiles.rowTiles * tiles.columnTiles;
+  return "held[((" + token.str() + ") * " +
+         number(perState * stateNames.size()) + " + " +
+         number(perState * state) + " + a * " + number(tiles.columnTiles) +
+         " + n) * " + number(32 * tiles.computeWarps()) + "]";
+}
+
+void ScanPrinter::copyHeld(StringRef token) {
   unrolled("n", tiles.columnTiles);
   unrolled("a", tiles.rowTiles);
   for (auto [i, state] : llvm::enumerate(stateNames)) {
-    std::string slot = "held[((" + token.str() + ") * " +
-                       number(perState * stateNames.size()) + " + " +
-                       number(perState * i) + " + a * " +
-                       number(tiles.columnTiles) + " + n) * " +
-                       number(threads) + "]";
     std::string four = state + "[a][n]";
-    if (isStore) {
-      f.text.line(slot + " = Four{{" + four + "[0], " + four + "[1], " + four +
-                  "[2], " + four + "[3]}};");
-    } else {
-      f.text.open("");
-      f.text.line("const Four four = " + slot + ";");
-      unrolled("e", 4);
-      f.text.line(four + "[e] = four.x[e];");
-      f.text.close();
-      f.text.close();
-    }
+    f.text.line(heldSlot(i, token) + " = Four{{" + four + "[0], " + four +
+                "[1], " + four + "[2], " + four + "[3]}};");
+  }
+  f.text.close();
+  f.text.close();
+}
+
+void ScanPrinter::loadHeld(StringRef token) {
+  unrolled("n", tiles.columnTiles);
+  unrolled("a", tiles.rowTiles);
+  for (auto [i, state] : llvm::enumerate(stateNames)) {
+    f.text.open("");
+    f.text.line("const Four four = " + heldSlot(i, token) + ";");
+    unrolled("e", 4);
+    f.text.line(state + "[a][n][e] = four.x[e];");
+    f.text.close();
+    f.text.close();
   }
   f.text.close();
   f.text.close();
@@ -226,6 +234,7 @@ void ScanPrinter::printTrace() {
   std::string special = number(specialOffset(values));
   f.text.open("if (flags & isFirstUnit)");
   loadStates("header[5]");
+  copyHeld(number(form.interval));
   multiplyAll("stage[16 + " + special + "]", true, false);
   f.text.close();
   f.text.line("#pragma unroll 1");
@@ -248,7 +257,7 @@ void ScanPrinter::printTrace() {
   }
   closeElements();
   f.text.open("if (header[2] >> t & 1)");
-  copyHeld(true, "header[4] + t");
+  copyHeld("header[4] + t");
   f.text.close();
   f.text.close();
 }
@@ -336,10 +345,13 @@ void ScanPrinter::printTokens() {
               (form.isReverse ? "count - 1 - done - p" : "done + p") + ";");
   f.text.line("const float *const now = stage + 16 + t * " +
               number(tokenFloats) + ";");
-  if (form.decay) {
+  if (form.decay && !form.isReverse) {
     printRestart();
   }
   printToken();
+  if (form.decay && form.isReverse) {
+    printCut();
+  }
   f.text.close();
   f.text.close();
   // Stores last: nothing that is loaded has to wait for them.
@@ -355,18 +367,64 @@ void ScanPrinter::printTokens() {
   f.text.close("};");
 }
 
-/// A segment begins here: forward, its first token; backward, its last one.
+/// Forward: a segment begins with this token.
 void ScanPrinter::printRestart() {
-  std::string special = number(specialOffset(values));
-  f.text.open("if (isCutHere.value && (header[" +
-              std::string(form.isReverse ? "2" : "1") + "] >> t & 1))");
-  if (form.isReverse) {
-    copyHeld(false, "header[4] + t");
-    multiplyAll("now[" + special + " + 1]", false, true);
-  } else {
-    multiplyAll("now[" + special + "]", true, false);
-  }
+  f.text.open("if (isCutHere.value && (header[1] >> t & 1))");
+  multiplyAll("now[" + number(specialOffset(values)) + "]", true, false);
   f.text.close();
+}
+
+/// Backward, behind a segment's first token: the segment before begins with the
+/// states that were held at its end. What the token found, as it is read alone
+/// by a sum, is taken from them: the difference of what the token left would
+/// lose all digits under a strong decay.
+void ScanPrinter::printCut() {
+  f.text.open("if (isCutHere.value && (header[1] >> t & 1))");
+  f.text.line("const int before = header[4] + t == 0 ? " +
+              number(form.interval) + " : header[4] + t - 1;");
+  f.text.line("const float entering = now[" + number(specialOffset(values)) +
+              "];");
+  loadHeld("before");
+  for (const ScanSum &sum : values.sums) {
+    if (sum.kind == ScanSum::OverBoth && values.pending(sum.matrix) == -1) {
+      printExactSum(sum);
+    }
+  }
+  f.text.open("if (before != " + number(form.interval) + ")");
+  multiplyAll("entering", false, true);
+  f.text.close();
+  f.text.close();
+}
+
+void ScanPrinter::printExactSum(const ScanSum &sum) {
+  ScanElement element(values, f.text, hints);
+  for (auto [adjoint, name] : llvm::zip(form.adjoints, adjointNames)) {
+    element.made[ScanForm::peel(adjoint.value)] = name + "[a][n][e]";
+    element.adjoints.push_back(name + "[a][n][e]");
+  }
+  for (const std::string &name : stateNames) {
+    element.before.push_back(name + "[a][n][e]");
+    element.after.push_back(name + "[a][n][e]");
+  }
+  SmallVector<const Node *> matrices(sum.others.begin(), sum.others.end());
+  matrices.push_back(sum.matrix);
+  if (!llvm::all_of(matrices,
+                    [&](const Node *node) { return element.isReady(node); })) {
+    return; // the token's other values are gone
+  }
+  std::string name = f.text.name("exact");
+  f.text.line("float " + name + " = 0;");
+  openElements();
+  std::string condition = inside();
+  for (const Node *matrix : matrices) {
+    std::string value = element.at(matrix, values.natural(matrix));
+    f.text.line(name + " += " +
+                (condition.empty() ? value
+                                   : "(" + condition + " ? " + value + " : 0)") +
+                ";");
+  }
+  closeElements();
+  f.text.line("parts[p][" + number(sum.slot) + "] = entering * " + name + ";");
 }
 
 //===----------------------------------------------------------------------===//
@@ -460,6 +518,7 @@ void ScanPrinter::printSum(const ScanSum &sum, ScanElement &element) {
 
 void ScanPrinter::printToken() {
   printFetches(false);
+
   for (const ScanSum &sum : values.sums) {
     if (sum.kind != ScanSum::OverColumns || !usesMatrix) {
       continue;
@@ -489,7 +548,8 @@ void ScanPrinter::printToken() {
   f.text.close();
   for (std::int64_t slot = 0; usesMatrix && slot < slots; ++slot) {
     std::string name = number(slot);
-    f.text.line("multiply(columnSums[a], left" + name + ", right" + name +
+    f.text.line((isExact ? "multiplyExactly" : "multiply") +
+                std::string("(columnSums[a], left") + name + ", right" + name +
                 "[2 * n], right" + name + "[2 * n + 1]);");
   }
   f.text.close();

@@ -7,6 +7,7 @@
 #include "tests/compiler/target/CudaRun.h"
 #include "tests/dsl/RandomCall.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 
 using namespace recurra;
@@ -21,6 +22,7 @@ struct Case {
   std::int64_t k = 16, v = 16;
   std::int64_t tile = 0; ///< of V
   double decay = 1;      ///< times the log gates
+  double gate = 0;       ///< if not zero, every log gate
 };
 
 std::vector<Case> cases() {
@@ -29,6 +31,7 @@ std::vector<Case> cases() {
       {"palimpsa", "Sliced", {1, 37, 1, 1, {}, {}}, 48, 40, 16},
       {"palimpsa", "Padded", {2, 33, 2, 2, {}, {}}, 21, 35},
       {"palimpsa", "StrongDecay", {1, 40, 1, 1, {}, {}}, 17, 16, 0, 30},
+      {"palimpsa", "AllStrong", {1, 38, 1, 1, {}, {}}, 16, 16, 0, 1, -20},
       {"palimpsa", "Packed", {1, 41, 1, 1, {0, 17, 17, 18, 41}, {}}, 16, 24},
       {"palimpsa", "NoToken", {1, 0, 1, 1, {}, {}}, 16, 16},
       {"simple_gla", "Padded", {1, 19, 2, 1, {}, {}}, 20, 25},
@@ -61,7 +64,7 @@ protected:
     call = randomCall(*recurrence, sizes, random);
     if (auto gate = call.inputs.find("g"); gate != call.inputs.end()) {
       for (double &x : gate->second.values) {
-        x *= given.decay;
+        x = given.gate ? given.gate : x * given.decay;
       }
     }
   }
@@ -89,6 +92,17 @@ protected:
       Arrays found{{name, given.at(keyOf({kind, name, DType::F64, {}}))}};
       std::string where;
       EXPECT_LE(distance(found, {{name, array}}, where), tolerance) << where;
+    }
+  }
+
+  /// Each gate's gradient to some of its own digits, however small it is.
+  static void expectRelative(const Arrays &arrays, const Array &expected) {
+    const Array &found =
+        arrays.at(keyOf({Argument::InputGradient, "g", DType::F64, {}}));
+    for (std::size_t i = 0; i < expected.values.size(); ++i) {
+      EXPECT_NEAR(found.values[i], expected.values[i],
+                  1e-3 * std::abs(expected.values[i]))
+          << "g[" << i << "]";
     }
   }
 
@@ -131,6 +145,9 @@ TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
   compare(arrays, gradients.inputs, Argument::InputGradient, 4e-3);
   compare(arrays, gradients.initialStates, Argument::InitialStateGradient,
           4e-3);
+  if (GetParam().gate) {
+    expectRelative(arrays, gradients.inputs.at("g"));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, CudaScanTest, testing::ValuesIn(cases()),

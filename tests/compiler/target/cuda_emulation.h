@@ -114,3 +114,7 @@ inline void multiply(float (&d)[4], const float (&x)[4], float b0, float b1) {
     }
   }
 }
+inline void multiplyExactly(float (&d)[4], const float (&x)[4], float b0,
+                            float b1) {
+  multiply(d, x, b0, b1);
+}
