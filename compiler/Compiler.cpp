@@ -190,8 +190,8 @@ bool Compilation::makeLinear() {
   return run(addTidy);
 }
 
-/// If the target can run it so; else leaves the module as it is, and says why in
-/// the plan.
+/// If the target can run it so; else leaves the module as it is, and says why
+/// in the plan.
 FailureOr<func::FuncOp>
 Compilation::lowerInScanForm(const TargetDescription &description, Plan &plan) {
   auto scan = makeScanPlan(function(), spec, description, plan);

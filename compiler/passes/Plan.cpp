@@ -314,12 +314,10 @@ std::optional<Plan> recurra::makeScanPlan(func::FuncOp function,
     return std::nullopt;
   }
   std::int64_t own = extentOf(spec, plan.axis);
-  std::int64_t other =
-      extentOf(spec, plan.axis == axes[0] ? axes[1] : axes[0]);
+  std::int64_t other = extentOf(spec, plan.axis == axes[0] ? axes[1] : axes[0]);
   std::int64_t states = walk.states.size();
-  std::int64_t tile = isBackward
-                          ? target.scanTile(other, own, states, true)
-                          : target.scanTile(own, other, states, false);
+  std::int64_t tile = isBackward ? target.scanTile(other, own, states, true)
+                                 : target.scanTile(own, other, states, false);
   plan.form = "scan";
   plan.isFree = true;
   plan.tile = tile < own ? tile : 0;

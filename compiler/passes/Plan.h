@@ -43,7 +43,7 @@ struct Plan {
   std::vector<PlanState> states; ///< all that are saved, in declared order
   std::int64_t savedBytes = 0;   ///< of one slot of checkpoints and head
   std::int64_t traceBytes = 0;   ///< of scratch for the trace, per task
-  std::string why;               ///< what ruled out the scan form, if it was tried
+  std::string why; ///< what ruled out the scan form, if it was tried
 };
 
 /// One line for people: form, axis, tile, interval, bytes.

@@ -35,6 +35,7 @@ struct SequenceText {
 /// to add per axis.
 struct MemoryView {
   std::string pointer;
+  bool isReadOnly = false; ///< nothing in the kernel writes there
   struct Step {
     Axis axis;
     std::string stride, valid;

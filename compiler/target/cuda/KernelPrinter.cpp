@@ -281,8 +281,8 @@ Program printProgram(func::FuncOp function) {
   }
   program.text += "\nstruct Buffers { Buffer list[" +
                   std::to_string(std::max<std::size_t>(buffers, 1)) + "]; };\n";
-  for (auto [forall, nest, form] : llvm::zip(
-           function.getOps<chunk::ForallOp>(), program.nests, forms)) {
+  for (auto [forall, nest, form] :
+       llvm::zip(function.getOps<chunk::ForallOp>(), program.nests, forms)) {
     program.text +=
         form ? ScanPrinter(*form, tilesOf(*form), nest, order).print(function)
              : KernelPrinter(function, forall, nest, order).print();

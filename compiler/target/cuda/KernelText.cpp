@@ -11,24 +11,25 @@ namespace recurra::cuda {
 
 /// Keywords, and what the prelude and the printer use by name.
 static constexpr const char *reserved[] = {
-    "alignas",  "and",       "asm",     "auto",     "bool",       "break",
-    "case",     "catch",     "char",    "class",    "const",      "continue",
-    "default",  "delete",    "do",      "double",   "else",       "enum",
-    "explicit", "export",    "extern",  "false",    "float",      "for",
-    "friend",   "goto",      "if",      "inline",   "int",        "long",
-    "mutable",  "namespace", "new",     "not",      "operator",   "or",
-    "private",  "protected", "public",  "register", "return",     "short",
-    "signed",   "sizeof",    "static",  "struct",   "switch",     "template",
-    "this",     "throw",     "true",    "try",      "typedef",    "typename",
-    "union",    "unsigned",  "using",   "virtual",  "void",       "volatile",
-    "while",    "xor",       "bf16",    "f16",      "widen",      "narrow",
-    "larger",   "combine",   "lane",    "warp",     "task",       "tasks",
-    "shape",    "buffers",   "scratch", "staging",  "reciprocal", "overLanes",
-    "Index",    "Buffer",    "Buffers", "Shape",    "prelude",    "exp",
-    "expf",     "log",       "logf",    "log1p",    "log1pf",     "expm1",
-    "expm1f",   "tanh",      "tanhf",   "sqrt",     "sqrtf",      "rsqrt",
-    "rsqrtf",   "fabs",      "fabsf",   "fma",      "fmaf",       "rest",
-    "part",     "blockIdx", "threadIdx", "gridDim", "blockDim", "warpSize",   "nullptr"};
+    "alignas",  "and",       "asm",      "auto",      "bool",       "break",
+    "case",     "catch",     "char",     "class",     "const",      "continue",
+    "default",  "delete",    "do",       "double",    "else",       "enum",
+    "explicit", "export",    "extern",   "false",     "float",      "for",
+    "friend",   "goto",      "if",       "inline",    "int",        "long",
+    "mutable",  "namespace", "new",      "not",       "operator",   "or",
+    "private",  "protected", "public",   "register",  "return",     "short",
+    "signed",   "sizeof",    "static",   "struct",    "switch",     "template",
+    "this",     "throw",     "true",     "try",       "typedef",    "typename",
+    "union",    "unsigned",  "using",    "virtual",   "void",       "volatile",
+    "while",    "xor",       "bf16",     "f16",       "widen",      "narrow",
+    "larger",   "combine",   "lane",     "warp",      "task",       "tasks",
+    "shape",    "buffers",   "scratch",  "staging",   "reciprocal", "overLanes",
+    "Index",    "Buffer",    "Buffers",  "Shape",     "prelude",    "exp",
+    "expf",     "log",       "logf",     "log1p",     "log1pf",     "expm1",
+    "expm1f",   "tanh",      "tanhf",    "sqrt",      "sqrtf",      "rsqrt",
+    "rsqrtf",   "fabs",      "fabsf",    "fma",       "fmaf",       "rest",
+    "readOnly", "part",      "blockIdx", "threadIdx", "gridDim",    "blockDim",
+    "warpSize", "nullptr"};
 
 KernelText::KernelText() {
   for (const char *word : reserved) {

@@ -104,6 +104,11 @@ MemoryView KernelFrame::viewOf(Value buffer, OperandRange indices,
                                       std::to_string(per)});
     }
   }
+  view.isReadOnly =
+      !isPrivate && !isStore &&
+      llvm::none_of(buffer.getUsers(), [&](Operation *user) {
+        return isa<chunk::StoreOp>(user) && source->isProperAncestor(user);
+      });
   view.pointer = text.name(name + (isStore ? "_to" : "_at"));
   std::string element =
       isPrivate ? typeName(type.getElement()) : storedName(type.getElement());
@@ -156,7 +161,11 @@ void KernelFrame::load(const MemoryView &view, const Home &home,
                        const Axes &axes, Type type) {
   Point point;
   openLoops(axes, point);
-  std::string value = "widen(" + element(view, point) + ")";
+  std::string value =
+      "widen(" +
+      (view.isReadOnly ? "readOnly(&" + element(view, point) + ")"
+                       : element(view, point)) +
+      ")";
   std::string exists = condition(view, point);
   if (!exists.empty()) {
     value = exists + " ? " + value + " : 0";

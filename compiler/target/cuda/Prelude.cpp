@@ -25,6 +25,22 @@ __device__ inline float widen(f16 x) {
 #endif
 }
 
+// What no thread writes: such loads need not wait for stores before them.
+template <typename T> __device__ inline T readOnly(const T *p) {
+#ifdef __CUDA_ARCH__
+  T x;
+  if constexpr (sizeof(T) == 2) {
+    unsigned short bits = __ldg(reinterpret_cast<const unsigned short *>(p));
+    reinterpret_cast<unsigned short &>(x) = bits;
+  } else {
+    x = __ldg(p);
+  }
+  return x;
+#else
+  return *p;
+#endif
+}
+
 // Rounded to nearest even.
 __device__ inline void narrow(float &to, double x) { to = (float)x; }
 __device__ inline void narrow(double &to, double x) { to = x; }

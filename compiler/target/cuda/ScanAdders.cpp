@@ -67,8 +67,7 @@ void ScanPrinter::closeGroup() {
 
 /// How many entries of a vector each thread adds up.
 std::int64_t ScanPrinter::entriesOf(bool isRow) const {
-  return ceilDiv(isRow ? tiles.rows() : tiles.columns(),
-                 32 * tiles.adderWarps);
+  return ceilDiv(isRow ? tiles.rows() : tiles.columns(), 32 * tiles.adderWarps);
 }
 
 /// Where each thread's results go, token after token: tokens come in order, so
@@ -95,9 +94,8 @@ void ScanPrinter::printTargets() {
                   ";");
     }
     std::string stride = f.text.name(buffer + "_perToken");
-    f.text.line("const Index " + stride + " = " +
-                (form.isReverse ? "-" : "") + buffer + ".strides[" +
-                number(type.findAxis("T") + 1) + "];");
+    f.text.line("const Index " + stride + " = " + (form.isReverse ? "-" : "") +
+                buffer + ".strides[" + number(type.findAxis("T") + 1) + "];");
     targets[node] = {name, stride};
   }
 }
@@ -114,14 +112,15 @@ std::string ScanPrinter::entryOf(bool isRow, std::int64_t x) const {
 /// Adds all partial sums of `sum` for entry `index`; the name of the result.
 std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
   std::int64_t rows = 16 * tiles.rowTiles, columns = 8 * tiles.columnTiles;
-  std::int64_t width = std::min<std::int64_t>(std::max<std::int64_t>(parts, 1), 4);
+  std::int64_t width =
+      std::min<std::int64_t>(std::max<std::int64_t>(parts, 1), 4);
   std::int64_t perToken = parts / width * (width == 4 ? 144 : 32 * width);
   std::string base = number(usesMatrix ? tiles.rowTiles * 128 : 0) + " + p * " +
                      number(perToken);
   std::string part = "partAt<" + number(parts) + ">";
-  std::string name = f.text.name(hints.contains(sum.reduce)
-                                     ? hints.lookup(sum.reduce)
-                                     : std::string("total"));
+  std::string name =
+      f.text.name(hints.contains(sum.reduce) ? hints.lookup(sum.reduce)
+                                             : std::string("total"));
   f.text.line("float " + name + " = 0;");
   std::string i = index.str();
   auto loop = [&](StringRef variable, std::int64_t count) {
@@ -153,10 +152,12 @@ std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
     loop("w", tiles.warpRows);
     loop("g", 8);
     // Two chains of additions, half as long.
-    f.text.line("(g % 2 ? " + name + "_odd : " + name + ") += from[(" + i + " / " + number(columns) + " * " + number(tiles.warpRows) +
-        " + w) * " + number(warpSums) + " + " + base + " + " + part + "(" +
-        number(sum.slot) + " + " + i + " / 8 % " + number(tiles.columnTiles) +
-        " * 2 + " + i + " % 2, g * 4 + " + i + " % 8 / 2)];");
+    f.text.line("(g % 2 ? " + name + "_odd : " + name + ") += from[(" + i +
+                " / " + number(columns) + " * " + number(tiles.warpRows) +
+                " + w) * " + number(warpSums) + " + " + base + " + " + part +
+                "(" + number(sum.slot) + " + " + i + " / 8 % " +
+                number(tiles.columnTiles) + " * 2 + " + i + " % 2, g * 4 + " +
+                i + " % 8 / 2)];");
     f.text.close();
     f.text.close();
     f.text.line(name + " += " + name + "_odd;");
@@ -241,8 +242,8 @@ std::string ScanPrinter::sumOfVector(const Node *node) {
   name = f.text.name(hints.contains(node) ? hints.lookup(node)
                                           : std::string("total"));
   f.text.line("float " + name + " = 0;");
-  f.text.open("for (int i = lane; i < " +
-              (isRow ? rowsHere() : columnsHere()) + "; i += 32)");
+  f.text.open("for (int i = lane; i < " + (isRow ? rowsHere() : columnsHere()) +
+              "; i += 32)");
   f.text.line("const int place = " + placeOf(isRow) + ";");
   // What the loop adds up for its own entries is not known outside.
   llvm::DenseMap<const Node *, std::string> outside = sumNames;
@@ -257,14 +258,14 @@ std::string ScanPrinter::sumOfVector(const Node *node) {
 
 /// Where entry i of a vector lies.
 std::string ScanPrinter::placeOf(bool isRow) const {
-  std::string size = number(isRow ? 16 * tiles.rowTiles : 8 * tiles.columnTiles);
+  std::string size =
+      number(isRow ? 16 * tiles.rowTiles : 8 * tiles.columnTiles);
   std::string own = number(2 * (isRow ? tiles.rowTiles : tiles.columnTiles));
-  return isRow ? "i / " + size + " * " + size + " + i % 8 * " + own +
-                     " + i / 16 % " + number(tiles.rowTiles) +
-                     " * 2 + i / 8 % 2"
-               : "i / " + size + " * " + size + " + i % 8 / 2 * " + own +
-                     " + i / 8 % " + number(tiles.columnTiles) +
-                     " * 2 + i % 2";
+  return isRow
+             ? "i / " + size + " * " + size + " + i % 8 * " + own +
+                   " + i / 16 % " + number(tiles.rowTiles) + " * 2 + i / 8 % 2"
+             : "i / " + size + " * " + size + " + i % 8 / 2 * " + own +
+                   " + i / 8 % " + number(tiles.columnTiles) + " * 2 + i % 2";
 }
 
 void ScanPrinter::printStores(ScanSum::Kind kind, std::int64_t x) {
@@ -347,8 +348,7 @@ void ScanPrinter::printTotals() {
               ? "if (" + f.spans[store.getFirst()].origin + " == 0) "
               : "";
       f.text.line(condition + "narrow(" +
-                  addressOf(store.getBuffer(), store.getIndices(), "", "",
-                            "") +
+                  addressOf(store.getBuffer(), store.getIndices(), "", "", "") +
                   ", " + boundary(node->operands[0], "", "") + ");");
     }
   }

@@ -52,8 +52,7 @@ static bool isSameLoad(const Node *a, const Node *b) {
 }
 
 static bool areSame(ArrayRef<Node *> a, ArrayRef<Node *> b) {
-  return a.size() == b.size() &&
-         llvm::all_of(llvm::zip(a, b), [](auto pair) {
+  return a.size() == b.size() && llvm::all_of(llvm::zip(a, b), [](auto pair) {
            return isSame(std::get<0>(pair), std::get<1>(pair));
          });
 }
@@ -109,7 +108,8 @@ bool ScanForm::findLoops() {
   tokens = inner.back();
   trace = isReverse ? inner.front() : chunk::ForOp();
   for (chunk::ForOp loop : inner) {
-    if (loop.getStep() != 1 || loop.getReverse() != (loop != trace && isReverse)) {
+    if (loop.getStep() != 1 ||
+        loop.getReverse() != (loop != trace && isReverse)) {
       return fail("a run is not walked token by token");
     }
   }
@@ -157,9 +157,10 @@ bool ScanForm::findAxes() {
     }
   }
   StringAttr a = matrix.getNames()[0], b = matrix.getNames()[1];
-  bool isFirst = sums[a] != sums[b] ? sums[a] > sums[b]
-                                    : (chunk::getExtent(forall, a) >
-                                       chunk::getExtent(forall, b)) == isReverse;
+  bool isFirst = sums[a] != sums[b]
+                     ? sums[a] > sums[b]
+                     : (chunk::getExtent(forall, a) >
+                        chunk::getExtent(forall, b)) == isReverse;
   columns = isFirst ? a : b;
   rows = isFirst ? b : a;
   if (forall.getNumIterators() == 3) {
@@ -220,8 +221,7 @@ int ScanForm::heldState(const Node *node, ArrayRef<Value> buffers) const {
   if (node->kind != Kind::ScratchLoad) {
     return -1;
   }
-  auto found =
-      llvm::find(buffers, cast<chunk::LoadOp>(node->op).getBuffer());
+  auto found = llvm::find(buffers, cast<chunk::LoadOp>(node->op).getBuffer());
   return found == buffers.end() ? -1 : found - buffers.begin();
 }
 
@@ -423,7 +423,8 @@ bool ScanForm::findStates() {
     state.next = next;
     if (trace) {
       held.push_back(bufferOf(carry));
-      heldNext.push_back(bufferOf(trace.getBlock().getTerminator()->getOperand(i)));
+      heldNext.push_back(
+          bufferOf(trace.getBlock().getTerminator()->getOperand(i)));
       state.next = nullptr;
       if (held.back()) {
         findNext(state, i);
@@ -455,7 +456,8 @@ bool ScanForm::findTotal(unsigned index) {
   };
   Node *next = cuda::peel(body->getYields()[index]);
   bool isDifference = opOf(next) == "arith.subf";
-  bool isSum = next->axes.empty() && (isDifference || opOf(next) == "arith.addf");
+  bool isSum =
+      next->axes.empty() && (isDifference || opOf(next) == "arith.addf");
   for (unsigned i = 0; isSum && i < (isDifference ? 1 : 2); ++i) {
     Node *added = next->operands[1 - i];
     if (isCarry(cuda::peel(next->operands[i])) && !dependsOn(added, isCarry)) {

@@ -28,8 +28,8 @@ struct AffineStep {
 
 /// A matrix that decays from token to token and is added to.
 struct ScanState {
-  mlir::Value carry;   ///< of the loop that walks forward
-  AffineStep step;     ///< in nodes of the main body
+  mlir::Value carry;    ///< of the loop that walks forward
+  AffineStep step;      ///< in nodes of the main body
   Node *next = nullptr; ///< the main body's node of its new value, if any
 };
 
@@ -37,16 +37,15 @@ struct ScanState {
 struct ScanCarry {
   unsigned index = 0; ///< among the loop's carries
   mlir::Value carry;
-  Node *value = nullptr; ///< adjoint: what decays; total: what is added
+  Node *value = nullptr;   ///< adjoint: what decays; total: what is added
   bool isNegative = false; ///< total: taken away instead
 };
 
 class ScanForm {
 public:
   /// Whether a nest has the form; if not, `why` says so for people.
-  static std::unique_ptr<ScanForm> find(chunk::ForallOp forall,
-                                        const cpu::AxisOrder &order,
-                                        std::string &why);
+  static std::unique_ptr<ScanForm>
+  find(chunk::ForallOp forall, const cpu::AxisOrder &order, std::string &why);
 
   chunk::ForallOp forall;
   const cpu::AxisOrder *order = nullptr;
@@ -54,12 +53,12 @@ public:
   bool isReverse = false;
   mlir::StringAttr rows, columns;
   std::int64_t rowExtent = 0, columnExtent = 0; ///< of the user's axes
-  std::int64_t interval = 0; ///< tokens of a run
-  mlir::Value slice;         ///< the span of the axis that blocks share out, if any
+  std::int64_t interval = 0;                    ///< tokens of a run
+  mlir::Value slice; ///< the span of the axis that blocks share out, if any
   std::unique_ptr<cpu::BodyGraph> top, run, walk, body;
   llvm::SmallVector<ScanState> states;
   llvm::SmallVector<ScanCarry> adjoints, totals;
-  Node *decay = nullptr; ///< of the main body; null: 1
+  Node *decay = nullptr;             ///< of the main body; null: 1
   llvm::SmallVector<Node *> reduces; ///< of matrices, in order
   llvm::SmallVector<Node *> stores;  ///< per token, in order
 

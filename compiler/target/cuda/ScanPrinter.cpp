@@ -13,23 +13,31 @@ using Kind = Node::Kind;
 
 /// What the printed text calls its own things.
 static constexpr const char *names[] = {
-    "thread",    "stages",   "sums",       "zeros",     "ones",
-    "logDecay",  "logScale", "logs",       "segments",   "unit",       "group",     "stage",
-    "header",    "count",    "flags",      "now",       "t",
-    "p",         "n",        "a",          "e",         "i",
-    "w",         "c",        "g",          "done",      "walk",
-    "place",     "token",    "at",         "run",       "pass",
-    "units",     "to",       "from",       "firstRow",  "firstColumn",
-    "rowPlace",  "parts",    "warpRow",    "chunk",     "warpColumn",
-    "first",     "last",     "isCutHere",  "isFull",    "held",
-    "columnSums", "heldRun", "adder",      "producer",  "isPlain",  "isHeld",   "before",   "found",   "own",
-    "four",
-    "Four",      "Two",      "Choice",     "Segments",  "Barrier",
-    "multiply",  "multiplyExactly", "fetch",    "partAt",     "putParts",  "copyTokens", "wait",
-    "arrive",    "waitFor",  "add", "initialise", "Barrier", "staged", "added", "arriveAt", "blockAt",    "syncBlock", "uniform",
-    "isFirstUnit", "isLastUnit", "isTrace", "isHeld",   "isStop",
-    "isCut",     "shared",   "one",      "here",      "after",   "enter",  "next",     "copy",  "Place",  "left",       "right",
-       "entering",   "leaving",   "begin"};
+    "thread",      "stages",     "sums",      "zeros",
+    "ones",        "logDecay",   "logScale",  "logs",
+    "segments",    "unit",       "group",     "stage",
+    "header",      "count",      "flags",     "now",
+    "t",           "p",          "n",         "a",
+    "e",           "i",          "w",         "c",
+    "g",           "done",       "walk",      "place",
+    "token",       "at",         "run",       "pass",
+    "units",       "to",         "from",      "firstRow",
+    "firstColumn", "rowPlace",   "parts",     "warpRow",
+    "chunk",       "warpColumn", "first",     "last",
+    "isCutHere",   "isFull",     "held",      "columnSums",
+    "heldRun",     "adder",      "producer",  "isPlain",
+    "isHeld",      "before",     "found",     "own",
+    "four",        "Four",       "Two",       "Choice",
+    "Segments",    "Barrier",    "multiply",  "multiplyExactly",
+    "fetch",       "partAt",     "putParts",  "copyTokens",
+    "wait",        "arrive",     "waitFor",   "add",
+    "initialise",  "Barrier",    "staged",    "added",
+    "arriveAt",    "blockAt",    "syncBlock", "uniform",
+    "isFirstUnit", "isLastUnit", "isTrace",   "isHeld",
+    "isStop",      "isCut",      "shared",    "one",
+    "here",        "after",      "enter",     "next",
+    "copy",        "Place",      "left",      "right",
+    "entering",    "leaving",    "begin"};
 
 ScanPrinter::ScanPrinter(const ScanForm &form, const ScanTiles &tiles,
                          Nest &nest, const cpu::AxisOrder &order)
@@ -113,8 +121,8 @@ void ScanPrinter::placeOperands() {
       hint = hints.lookup(operand->node);
     }
     bool isScaled = operand->node && operand->degree != 0;
-    operand->name = f.text.name((hint.empty() ? "x" : hint) +
-                                (isScaled ? "_scaled" : ""));
+    operand->name =
+        f.text.name((hint.empty() ? "x" : hint) + (isScaled ? "_scaled" : ""));
   }
 }
 
@@ -134,8 +142,7 @@ void ScanPrinter::placeRaw() {
       auto load = cast<chunk::LoadOp>(node->op);
       auto type = load.getBuffer().getType();
       std::int64_t bytes = type.getElement().getIntOrFloatBitWidth() / 8;
-      std::int64_t width =
-          form.isRow(node) ? tiles.rows() : tiles.columns();
+      std::int64_t width = form.isRow(node) ? tiles.rows() : tiles.columns();
       Raw raw{node, f.text.name(f.buffers.lookup(load.getBuffer()) + "_tokens"),
               ceilDiv(width * bytes, 16) * 16 / bytes, rawBytes, isTraced};
       rawBytes += ceilDiv(2 * raw.pitch * bytes * scanUnit, 128) * 128;
@@ -154,12 +161,10 @@ void ScanPrinter::placeRaw() {
 }
 
 std::int64_t ScanPrinter::sharedBytes() const {
-  std::int64_t floats = 2 * stageFloats +
-                        2 * tiles.computeWarps() * warpSums +
+  std::int64_t floats = 2 * stageFloats + 2 * tiles.computeWarps() * warpSums +
                         4 * tiles.columnTiles + 4 * form.interval + 8;
   constexpr std::int64_t segments = 2 * 16, barriers = 4 * 8;
-  return ceilDiv(4 * floats, 128) * 128 + rawBytes + segments +
-         barriers;
+  return ceilDiv(4 * floats, 128) * 128 + rawBytes + segments + barriers;
 }
 
 /// Runs the printers for what they ask of operands; their text is dropped.
@@ -171,7 +176,8 @@ void ScanPrinter::collect() {
   ScanElement element(values, f.text, hints);
   printStep(element);
   for (ScanSum &sum : values.sums) {
-    int natural = values.isFlexible(sum.matrix) ? 0 : values.natural(sum.matrix);
+    int natural =
+        values.isFlexible(sum.matrix) ? 0 : values.natural(sum.matrix);
     if (sum.weight) {
       bool has[2] = {false, false};
       for (std::unique_ptr<ScanOperand> &operand : values.operands) {
@@ -286,11 +292,10 @@ void ScanPrinter::printHead() {
   f.text.line("");
   f.text.comment(
       "One block for each sequence and head" +
-      (form.slice ? std::string(" and slice of ") +
-                        cast<chunk::SpanType>(form.slice.getType())
-                            .getAxis()
-                            .str()
-                  : std::string()) +
+      (form.slice
+           ? std::string(" and slice of ") +
+                 cast<chunk::SpanType>(form.slice.getType()).getAxis().str()
+           : std::string()) +
       ". Rows of a matrix: " + rows + ", columns: " + columns + ".");
   f.text.comment(number(tiles.computeWarps()) + " warps walk, each with " +
                  number(16 * tiles.rowTiles) + " x " +
@@ -344,9 +349,8 @@ void ScanPrinter::printShared() {
   initialise("staged", tiles.producerWarps);
   initialise("added", tiles.adderWarps);
   f.text.close();
-  f.text.open("for (int i = threadIdx.x; i < " +
-              number(2 * tiles.columnTiles) + "; i += " +
-              number(32 * tiles.warps()) + ")");
+  f.text.open("for (int i = threadIdx.x; i < " + number(2 * tiles.columnTiles) +
+              "; i += " + number(32 * tiles.warps()) + ")");
   f.text.line("zeros[i] = 0;");
   f.text.line("ones[i] = 1;");
   f.text.close();
@@ -385,8 +389,7 @@ void ScanPrinter::openTasks() {
         continue;
       }
       auto load = cast<chunk::LoadOp>(node->op);
-      std::string name =
-          f.text.name(f.buffers.lookup(load.getBuffer()) + "_s");
+      std::string name = f.text.name(f.buffers.lookup(load.getBuffer()) + "_s");
       f.text.line("const float " + name + " = widen(" +
                   addressOf(load.getBuffer(), load.getIndices(), "", "", "") +
                   ");");
@@ -424,8 +427,7 @@ std::string ScanPrinter::countOf(StringAttr axis, std::int64_t extent) {
 }
 
 bool ScanPrinter::isPadded(StringAttr axis, std::int64_t width) const {
-  std::int64_t extent =
-      axis == form.rows ? form.rowExtent : form.columnExtent;
+  std::int64_t extent = axis == form.rows ? form.rowExtent : form.columnExtent;
   if (form.slice) {
     auto type = cast<chunk::SpanType>(form.slice.getType());
     if (type.getAxis() == axis) {
@@ -460,11 +462,10 @@ std::string ScanPrinter::addressOf(Value buffer, OperandRange indices,
   auto type = cast<chunk::BufferType>(buffer.getType());
   std::string name = f.buffers.lookup(buffer), offset;
   unsigned dimension = 0;
-  const SequenceText &sequence = f.sequences[form.forall->getRegion(0)
-                                                 .front()
-                                                 .getArgument(0)];
-  std::string number = f.spans[form.forall->getRegion(0).front().getArgument(0)]
-                           .origin;
+  const SequenceText &sequence =
+      f.sequences[form.forall->getRegion(0).front().getArgument(0)];
+  std::string number =
+      f.spans[form.forall->getRegion(0).front().getArgument(0)].origin;
   auto add = [&](const Twine &index) {
     offset += (offset.empty() ? "(" : " + (") + index.str() + ") * " + name +
               ".strides[" + std::to_string(dimension++) + "]";
@@ -511,7 +512,8 @@ std::string ScanPrinter::boundary(const Node *node, StringRef row,
     };
     guard(form.rows, tiles.rows(), row, rowsHere());
     guard(form.columns, tiles.columns(), column, columnsHere());
-    return condition.empty() ? value : "(" + condition + " ? " + value + " : 0)";
+    return condition.empty() ? value
+                             : "(" + condition + " ? " + value + " : 0)";
   }
   if (node->kind == Kind::Constant) {
     return printNumber(node->attributes.get("value"));

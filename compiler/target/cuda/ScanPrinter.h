@@ -45,9 +45,7 @@ private:
   std::string boundary(const Node *node, llvm::StringRef row,
                        llvm::StringRef column);
   std::string rowsHere() { return countOf(form.rows, form.rowExtent); }
-  std::string columnsHere() {
-    return countOf(form.columns, form.columnExtent);
-  }
+  std::string columnsHere() { return countOf(form.columns, form.columnExtent); }
   std::string countOf(mlir::StringAttr axis, std::int64_t extent);
   bool isPadded(mlir::StringAttr axis, std::int64_t width) const;
   std::string numbered(llvm::StringRef action, llvm::StringRef event) const;

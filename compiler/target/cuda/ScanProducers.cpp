@@ -20,8 +20,9 @@ static const char *limitOf(const ScanForm &form, bool isExact) {
 void ScanPrinter::printProducers() {
   std::string sync = syncProducers();
   std::string floats = std::to_string(stageFloats);
-  f.text.comment("Prepares tokens, one unit ahead of those who read them; their "
-                 "vectors are on the way one unit earlier.");
+  f.text.comment(
+      "Prepares tokens, one unit ahead of those who read them; their "
+      "vectors are on the way one unit earlier.");
   f.text.line("const int thread = threadIdx.x - " +
               std::to_string(32 * tiles.roleWarps()) +
               ", producer = thread / 32;");
@@ -37,8 +38,10 @@ void ScanPrinter::printProducers() {
   f.text.line("copy(after, (unit + 1) % 2);");
   f.text.line("const int run = here.run, at = here.at, count = here.count;");
   f.text.line("const float *const logDecay = logs + here.half * " +
-              std::to_string(2 * form.interval) + ", *const logScale = "
-              "logDecay + " + std::to_string(form.interval) + ";");
+              std::to_string(2 * form.interval) +
+              ", *const logScale = "
+              "logDecay + " +
+              std::to_string(form.interval) + ";");
   f.text.line("const unsigned long long first = segments[here.half].first;");
   f.text.line("float *const stage = stages + unit % 2 * " + floats + ";");
   f.text.line("if (unit >= 2) " + numbered("block", "released"));
@@ -84,10 +87,9 @@ std::string ScanPrinter::firstChunk() {
   std::string length =
       f.sequences[form.forall->getRegion(0).front().getArgument(0)].length;
   std::string step = std::to_string(form.interval);
-  return form.isReverse
-             ? "(" + length + " - 1 + " + step + ") / " + step + " * " + step +
-                   " - " + step
-             : "0";
+  return form.isReverse ? "(" + length + " - 1 + " + step + ") / " + step +
+                              " * " + step + " - " + step
+                        : "0";
 }
 
 /// Lambdas that go from unit to unit: `enter` a run, which finds its segments,
@@ -126,8 +128,9 @@ void ScanPrinter::printRuns() {
                    "last run has none.");
     f.text.line("const bool isHeld = chunk + " + step + " >= " + length + ";");
     f.text.line("const Segments &found = segments[half];");
-    f.text.line("const int pass = isHeld || found.count > 1 || found.isStrong ? "
-                "0 : 1;");
+    f.text.line(
+        "const int pass = isHeld || found.count > 1 || found.isStrong ? "
+        "0 : 1;");
     f.text.line("const int end = pass == 1 || isHeld ? run : found.last > 0 ? "
                 "found.last : 1;");
     f.text.line("return Place{chunk, run, end, 0, pass, half, isHeld, 0, "
@@ -187,8 +190,8 @@ void ScanPrinter::printCopies() {
 
 /// One thread per token.
 void ScanPrinter::printScalars() {
-  std::string base = "stage[16 + thread * " + std::to_string(tokenFloats) +
-                     " + ";
+  std::string base =
+      "stage[16 + thread * " + std::to_string(tokenFloats) + " + ";
   auto put = [&](std::int64_t offset, const std::string &value) {
     f.text.line(base + std::to_string(offset) + "] = " + value + ";");
   };
@@ -197,10 +200,9 @@ void ScanPrinter::printScalars() {
                                     [](auto &operand) {
                                       return operand->kind == ScanOperand::Row;
                                     }) +
-      tiles.columns() *
-          llvm::count_if(values.operands, [](auto &operand) {
-            return operand->kind == ScanOperand::Column;
-          });
+      tiles.columns() * llvm::count_if(values.operands, [](auto &operand) {
+        return operand->kind == ScanOperand::Column;
+      });
   f.text.line("const int t = at + thread;");
   f.text.line("const bool isFirst = first >> t & 1;");
   f.text.line("const bool isLast = t + 1 == run || (first >> (t + 1) & 1);");
@@ -217,8 +219,7 @@ void ScanPrinter::printScalars() {
     std::string scale =
         operand->degree == 0
             ? ""
-            : "expf(" + std::to_string(-operand->degree) +
-                  ".0f * logScale[t])";
+            : "expf(" + std::to_string(-operand->degree) + ".0f * logScale[t])";
     std::string value = operand->node ? prepared(operand->node, "") : "";
     put(operand->offset, value.empty() || scale.empty()
                              ? (value + scale).empty() ? "1" : value + scale
@@ -237,8 +238,9 @@ void ScanPrinter::printHeader() {
               (form.isReverse ? "here.pass == 1 && segments[here.half].isStrong"
                               : "0") +
               ";");
-  f.text.line("const unsigned starts = (unsigned)(((first & ~1ull) | own) >> at "
-              "& mask);");
+  f.text.line(
+      "const unsigned starts = (unsigned)(((first & ~1ull) | own) >> at "
+      "& mask);");
   f.text.line("const unsigned ends = (unsigned)((first & ~1ull) >> 1 >> at & "
               "mask);");
   f.text.line("int *const header = reinterpret_cast<int *>(stage);");
@@ -252,7 +254,8 @@ void ScanPrinter::printHeader() {
                                     : "";
   f.text.line("header[3] = (here.u == 0 ? isFirstUnit : 0) | (here.u == "
               "here.units() - 1 ? isLastUnit : 0) | ("
-              "starts ? isCut : 0)" + held + ";");
+              "starts ? isCut : 0)" +
+              held + ";");
   f.text.close();
 }
 

@@ -16,8 +16,8 @@ static std::int64_t ceilDiv(std::int64_t a, std::int64_t b) {
 static void shareRegisters(ScanTiles &tiles) {
   constexpr std::int64_t ofMultiprocessor = 65536, most = 232;
   std::int64_t threads = 32 * tiles.warps();
-  std::int64_t launched = std::min<std::int64_t>(
-      ofMultiprocessor / threads / 8 * 8, 255 / 8 * 8);
+  std::int64_t launched =
+      std::min<std::int64_t>(ofMultiprocessor / threads / 8 * 8, 255 / 8 * 8);
   std::int64_t helpers = 32 * (tiles.producerWarps + tiles.adderWarps);
   std::int64_t helperRegisters =
       std::min<std::int64_t>(launched, threads > 512 ? 56 : 72);
@@ -66,11 +66,9 @@ static double reverseCost(const ScanTiles &tiles, std::int64_t rows,
                           std::int64_t columns) {
   constexpr double perElement = 17, alone = 4, shared = 2.1, perSlice = 500;
   std::int64_t slices = ceilDiv(columns, tiles.columns());
-  bool isPadded =
-      tiles.rows() != rows || tiles.columns() * slices != columns;
-  double instructions =
-      tiles.elements() * (perElement + (isPadded ? 6 : 0)) +
-      6 * tiles.rowTiles + 15 * tiles.columnTiles + 30;
+  bool isPadded = tiles.rows() != rows || tiles.columns() * slices != columns;
+  double instructions = tiles.elements() * (perElement + (isPadded ? 6 : 0)) +
+                        6 * tiles.rowTiles + 15 * tiles.columnTiles + 30;
   double perScheduler = instructions * tiles.computeWarps() / 4 * shared;
   return slices * (std::max(instructions * alone, perScheduler) + perSlice);
 }

@@ -57,8 +57,8 @@ void ScanValues::mergeSums() {
 
 ScanOperand *ScanValues::find(const Node *node, int degree) const {
   for (const std::unique_ptr<ScanOperand> &known : operands) {
-    bool isSameNode = !node || !known->node ? node == known->node
-                                            : isSame(node, known->node);
+    bool isSameNode =
+        !node || !known->node ? node == known->node : isSame(node, known->node);
     if (isSameNode && known->degree == degree) {
       return known.get();
     }
@@ -186,13 +186,13 @@ bool ScanValues::isSound() const {
       return true;
     }
     StringRef op = opOf(node);
-    bool isLinear = op == "arith.mulf" || node->kind == Kind::Reduce ||
-                    op == "arith.negf";
+    bool isLinear =
+        op == "arith.mulf" || node->kind == Kind::Reduce || op == "arith.negf";
     bool isSum = op == "arith.addf" || op == "arith.subf";
     for (const Node *operand : node->operands) {
-      bool fits = isLinear || pending(operand) == 0 ||
-                  (isSum && pending(node->operands[0]) ==
-                                pending(node->operands[1]));
+      bool fits =
+          isLinear || pending(operand) == 0 ||
+          (isSum && pending(node->operands[0]) == pending(node->operands[1]));
       if (!fits || !isEven(operand)) {
         return false;
       }
@@ -202,12 +202,15 @@ bool ScanValues::isSound() const {
   auto isWhole = [&](const Node *node) {
     return isEven(node) && pending(node) == 0;
   };
-  return llvm::all_of(form.stores,
-                      [&](Node *store) { return isWhole(store->operands[0]); }) &&
-         llvm::all_of(form.adjoints,
-                      [&](const ScanCarry &carry) { return isWhole(carry.value); }) &&
-         llvm::all_of(form.totals,
-                      [&](const ScanCarry &carry) { return isWhole(carry.value); });
+  return llvm::all_of(
+             form.stores,
+             [&](Node *store) { return isWhole(store->operands[0]); }) &&
+         llvm::all_of(
+             form.adjoints,
+             [&](const ScanCarry &carry) { return isWhole(carry.value); }) &&
+         llvm::all_of(form.totals, [&](const ScanCarry &carry) {
+           return isWhole(carry.value);
+         });
 }
 
 void ScanValues::findSum(const Node *reduce) {
@@ -215,7 +218,7 @@ void ScanValues::findSum(const Node *reduce) {
   sum.reduce = reduce;
   const Node *source = ScanForm::peel(reduce->operands[0]);
   sum.matrix = source;
-  sum.kind = reduce->axes.empty()   ? ScanSum::OverBoth
+  sum.kind = reduce->axes.empty() ? ScanSum::OverBoth
              : form.isRow(reduce) ? ScanSum::OverColumns
                                   : ScanSum::OverRows;
   for (unsigned i = 0; i < 2 && opOf(source) == "arith.mulf"; ++i) {
@@ -257,10 +260,9 @@ std::string ScanElement::vector(const Node *node, int degree) {
   }
   ScanOperand &operand = values.operand(node, degree);
   operand.isFetched = true;
-  std::string index = operand.kind == ScanOperand::Row ? "[2 * a + e / 2]"
-                      : operand.kind == ScanOperand::Column
-                          ? "[2 * n + e % 2]"
-                          : "";
+  std::string index = operand.kind == ScanOperand::Row      ? "[2 * a + e / 2]"
+                      : operand.kind == ScanOperand::Column ? "[2 * n + e % 2]"
+                                                            : "";
   return operand.name + index;
 }
 
@@ -281,7 +283,7 @@ std::string ScanElement::product(const Node *a, const Node *b, int degree) {
     return "(" + x + " * " + y + ")";
   };
   if (isAFlexible && isBFlexible) {
-    bool isALonger = form.isRow(a) ? form.rowExtent > form.columnExtent
+    bool isALonger = form.isRow(a)      ? form.rowExtent > form.columnExtent
                      : form.isColumn(a) ? form.columnExtent >= form.rowExtent
                                         : form.isPrepared(b);
     return isALonger ? times(at(a, 0), at(b, degree))

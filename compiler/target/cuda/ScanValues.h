@@ -26,9 +26,9 @@ struct ScanOperand {
 /// How a matrix is summed: x times a prepared vector over the axes that go.
 struct ScanSum {
   const Node *reduce = nullptr;
-  const Node *matrix = nullptr; ///< x
+  const Node *matrix = nullptr;              ///< x
   llvm::SmallVector<const Node *, 1> others; ///< matrices summed with it
-  const Node *weight = nullptr; ///< the vector; null: 1
+  const Node *weight = nullptr;              ///< the vector; null: 1
   int weightDegree = 0;
   int degree = 0; ///< of the sum as it is kept
   enum Kind { OverColumns, OverRows, OverBoth } kind = OverBoth;
@@ -57,9 +57,7 @@ public:
   std::optional<const Node *> withoutDecay(const Node *node) const;
 
   /// The sum that stands for a node which adds two of whole matrices, or null.
-  const Node *mergedSum(const Node *node) const {
-    return merged.lookup(node);
-  }
+  const Node *mergedSum(const Node *node) const { return merged.lookup(node); }
 
   /// False if some result needs the inverse of a decay.
   bool isSound() const;

@@ -38,8 +38,8 @@ void ScanPrinter::printWalkers() {
   f.text.line("unsigned unit = 0, group = 0;");
   if (form.isReverse) {
     std::int64_t states = form.states.size();
-    std::int64_t perToken = states * tiles.elements() * 4 * 32 *
-                            tiles.computeWarps();
+    std::int64_t perToken =
+        states * tiles.elements() * 4 * 32 * tiles.computeWarps();
     nest.scratchBytes = (form.interval + 1) * perToken;
     f.text.line("Four *const held = reinterpret_cast<Four *>(scratch + "
                 "(Index)blockIdx.x * " +
@@ -73,8 +73,8 @@ static const char *const rowText = "firstRow + 16 * a + e / 2 * 8";
 static const char *const columnText = "firstColumn + 8 * n + e % 2";
 
 void ScanPrinter::printInitial() {
-  std::string size = "[" + number(tiles.rowTiles) + "][" +
-                     number(tiles.columnTiles) + "][4]";
+  std::string size =
+      "[" + number(tiles.rowTiles) + "][" + number(tiles.columnTiles) + "][4]";
   auto declare = [&](Value carry, StringRef otherwise) {
     std::string hint = nameOf(carry);
     std::string name = f.text.name(hint.empty() ? otherwise.str() : hint);
@@ -92,17 +92,16 @@ void ScanPrinter::printInitial() {
   auto inits = cast<chunk::ForOp>(*form.runs).getInits();
   openElements();
   for (auto [i, name] : llvm::enumerate(stateNames)) {
-    std::string start =
-        form.isReverse
-            ? "0"
-            : boundary(form.top->find(inits[i]), rowText, columnText);
+    std::string start = form.isReverse ? "0"
+                                       : boundary(form.top->find(inits[i]),
+                                                  rowText, columnText);
     f.text.line(name + "[a][n][e] = " + start + ";");
   }
   for (auto [adjoint, name] : llvm::zip(form.adjoints, adjointNames)) {
-    f.text.line(name + "[a][n][e] = " +
-                boundary(form.top->find(inits[adjoint.index]), rowText,
-                         columnText) +
-                ";");
+    f.text.line(
+        name + "[a][n][e] = " +
+        boundary(form.top->find(inits[adjoint.index]), rowText, columnText) +
+        ";");
   }
   closeElements();
 }
@@ -128,8 +127,8 @@ void ScanPrinter::multiplyAll(StringRef factor, bool ofStates,
   closeElements();
 }
 
-/// A thread's part of a state in scratch memory, after token `token` of the run;
-/// that of the run's start comes last. Nobody else reads it.
+/// A thread's part of a state in scratch memory, after token `token` of the
+/// run; that of the run's start comes last. Nobody else reads it.
 std::string ScanPrinter::heldSlot(unsigned state, StringRef token) const {
   std::int64_t perState = tiles.rowTiles * tiles.columnTiles;
   return "held[((" + token.str() + ") * " +
@@ -176,10 +175,9 @@ void ScanPrinter::loadStates(StringRef chunk) {
                                   rowText, columnText) +
                         ")";
     std::string condition = inside();
-    f.text.line(state + "[a][n][e] = " +
-                (condition.empty() ? value
-                                   : condition + " ? " + value + " : 0") +
-                ";");
+    f.text.line(
+        state + "[a][n][e] = " +
+        (condition.empty() ? value : condition + " ? " + value + " : 0") + ";");
   }
   closeElements();
 }
@@ -327,17 +325,13 @@ void ScanPrinter::printTokens() {
   std::string floats = number(tiles.computeWarps() * warpSums);
   f.text.open("auto walk = [&](auto isCutHere, auto isFull)");
   f.text.line("#pragma unroll 1");
-  f.text.open("for (int done = 0; done < count; done += " +
-              number(tiles.group) + ")");
-  f.text.line("float *const to = sums + group % 2 * " + floats +
-              " + warp * " + number(warpSums) + ";");
+  f.text.open(
+      "for (int done = 0; done < count; done += " + number(tiles.group) + ")");
+  f.text.line("float *const to = sums + group % 2 * " + floats + " + warp * " +
+              number(warpSums) + ";");
   f.text.line("waitFor(added + group % 2, group / 2 % 2 ^ 1);");
   if (usesMatrix) {
     f.text.line("float columnSums[" + number(tiles.rowTiles) + "][4] = {};");
-  }
-  if (parts > 0) {
-    f.text.line("float parts[" + number(tiles.group) + "][" + number(parts) +
-                "] = {};");
   }
   unrolled("p", tiles.group);
   f.text.open("if (isFull.value || done + p < count)");
@@ -348,16 +342,18 @@ void ScanPrinter::printTokens() {
   if (form.decay && !form.isReverse) {
     printRestart();
   }
+  if (parts > 0) {
+    f.text.line("float parts[" + number(parts) + "] = {};");
+  }
   printToken();
   if (form.decay && form.isReverse) {
     printCut();
   }
-  f.text.close();
-  f.text.close();
-  // Stores last: nothing that is loaded has to wait for them.
   if (parts > 0) {
     printPuts();
   }
+  f.text.close();
+  f.text.close();
   if (usesMatrix) {
     printSlots();
   }
@@ -419,12 +415,13 @@ void ScanPrinter::printExactSum(const ScanSum &sum) {
   for (const Node *matrix : matrices) {
     std::string value = element.at(matrix, values.natural(matrix));
     f.text.line(name + " += " +
-                (condition.empty() ? value
-                                   : "(" + condition + " ? " + value + " : 0)") +
+                (condition.empty()
+                     ? value
+                     : "(" + condition + " ? " + value + " : 0)") +
                 ";");
   }
   closeElements();
-  f.text.line("parts[p][" + number(sum.slot) + "] = entering * " + name + ";");
+  f.text.line("parts[" + number(sum.slot) + "] = entering * " + name + ";");
 }
 
 //===----------------------------------------------------------------------===//
@@ -509,10 +506,10 @@ void ScanPrinter::printSum(const ScanSum &sum, ScanElement &element) {
   index += sum.kind == ScanSum::OverColumns ? " + 2 * a + e / 2"
            : sum.kind == ScanSum::OverRows  ? " + 2 * n + e % 2"
                                             : "";
-  f.text.line("parts[p][" + index + "] += " + guarded(value) + weight + ";");
+  f.text.line("parts[" + index + "] += " + guarded(value) + weight + ";");
   for (const Node *other : sum.others) {
-    f.text.line("parts[p][" + index + "] += " +
-                guarded(element.at(other, degree)) + ";");
+    f.text.line("parts[" + index +
+                "] += " + guarded(element.at(other, degree)) + ";");
   }
 }
 
@@ -560,10 +557,8 @@ void ScanPrinter::printPuts() {
   std::int64_t width = std::min<std::int64_t>(parts, 4);
   std::int64_t perToken = parts / width * (width == 4 ? 144 : 32 * width);
   std::int64_t before = usesMatrix ? tiles.rowTiles * 128 : 0;
-  unrolled("p", tiles.group);
-  f.text.line("putParts(to + " + number(before) + " + p * " +
-              number(perToken) + ", parts[p], lane);");
-  f.text.close();
+  f.text.line("putParts(to + " + number(before) + " + p * " + number(perToken) +
+              ", parts, lane);");
 }
 
 /// The results of the matrix instructions, turned by lanes so that neither
@@ -571,7 +566,8 @@ void ScanPrinter::printPuts() {
 void ScanPrinter::printSlots() {
   unrolled("a", tiles.rowTiles);
   f.text.line("*reinterpret_cast<Four *>(to + a * 128 + (lane % 4 * 8 + (lane "
-              "/ 4 + lane % 4 * 2) % 8) * 4) = Four{{columnSums[a][0], columnSums[a][1], "
+              "/ 4 + lane % 4 * 2) % 8) * 4) = Four{{columnSums[a][0], "
+              "columnSums[a][1], "
               "columnSums[a][2], columnSums[a][3]}};");
   f.text.close();
 }

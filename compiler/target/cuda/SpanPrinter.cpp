@@ -140,6 +140,7 @@ void KernelFrame::openSpanLoop(Value span, bool isReverse) {
   if (tokenParts > 1 && isWholeSequence(span)) {
     begin = "part";
     step = std::to_string(tokenParts);
+    text.line("#pragma unroll 4");
   }
   if (isReverse) {
     std::string last = step == "1"

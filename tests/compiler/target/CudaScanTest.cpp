@@ -16,7 +16,9 @@ using namespace recurra::dsl;
 namespace {
 
 struct Case {
-  friend void PrintTo(const Case &given, std::ostream *os) { *os << given.entry << given.name; }
+  friend void PrintTo(const Case &given, std::ostream *os) {
+    *os << given.entry << given.name;
+  }
   std::string entry, name;
   Sizes sizes;
   std::int64_t k = 16, v = 16;

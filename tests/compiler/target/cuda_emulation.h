@@ -85,10 +85,10 @@ inline unsigned __ballot_sync(unsigned, bool is) {
   }
   return ballot;
 }
-inline int __ffs(unsigned bits) { return __builtin_ffs(static_cast<int>(bits)); }
-inline void syncBlock() {
-  emulation::syncThreads(0, emulation::block.threads);
+inline int __ffs(unsigned bits) {
+  return __builtin_ffs(static_cast<int>(bits));
 }
+inline void syncBlock() { emulation::syncThreads(0, emulation::block.threads); }
 template <int count>
 void takeRegisters() {}
 template <int count>
