@@ -46,10 +46,11 @@ Status loadFunction(const CudaDriver &driver, int device, void *module,
               ? error
               : driver.functionSetAttribute(function.handle, mostSharedBytes,
                                             sharedBytes);
-  error = error ? error
-                : driver.maxActiveBlocks(
-                      &blocks, function.handle,
-                      static_cast<int>(warpSize * nest.warps), nest.sharedBytes);
+  error = error
+              ? error
+              : driver.maxActiveBlocks(&blocks, function.handle,
+                                       static_cast<int>(warpSize * nest.warps),
+                                       nest.sharedBytes);
   function.residentBlocks =
       std::max<std::int64_t>(1, std::int64_t(multiprocessors) * blocks);
   return cudaStatus(driver, error, "loading a kernel");
