@@ -171,18 +171,48 @@ std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
   return name;
 }
 
+/// A total's or a parameter's name; empty for other nodes.
+std::string ScanPrinter::knownName(const Node *node) {
+  for (auto [total, name] : llvm::zip(form.totals, totalNames)) {
+    if (total.carry == node->value) {
+      return name;
+    }
+  }
+  bool isParameter = node->axes.empty() && form.isPrepared(node);
+  return isParameter ? boundary(form.top->find(node->value), "", "") : "";
+}
+
+/// A sum of matrices, once per entry, at degree 0.
+std::string ScanPrinter::addedSum(const Node *node, StringRef index) {
+  const ScanSum &sum = *llvm::find_if(
+      values.sums, [&](const ScanSum &sum) { return sum.reduce == node; });
+  std::string &name = sumNames[node];
+  if (name.empty()) {
+    name = sumText(sum, index);
+  }
+  return sum.degree == 0 ? name
+                         : "(" + name + " * now[" +
+                               number(values.power(sum.degree).offset) + "])";
+}
+
+/// A sum over the values before the token lacks the decay: a product with it.
+std::string ScanPrinter::addedDecay(const Node *node, StringRef index) {
+  for (unsigned i = 0; i < 2 && opOf(node) == "arith.mulf"; ++i) {
+    const Node *other = node->operands[1 - i];
+    auto rest = values.withoutDecay(node->operands[i]);
+    if (rest && values.pending(other) == -1) {
+      std::string value = added(other, index);
+      return *rest ? "(" + value + " * " + added(*rest, index) + ")" : value;
+    }
+  }
+  return "";
+}
+
 /// What a token computes from its sums, at one entry of their axis.
 std::string ScanPrinter::added(const Node *node, StringRef index) {
-  node = ScanForm::peel(node);
-  if (node->kind == Kind::Known) {
-    for (auto [total, name] : llvm::zip(form.totals, totalNames)) {
-      if (total.carry == node->value) {
-        return name;
-      }
-    }
-    if (form.isPrepared(node) && node->axes.empty()) {
-      return boundary(form.top->find(node->value), "", "");
-    }
+  node = peel(node);
+  if (node->kind == Kind::Known && node->axes.empty()) {
+    return knownName(node);
   }
   if (node->kind == Kind::Constant) {
     return printNumber(node->attributes.get("value"));
@@ -195,34 +225,12 @@ std::string ScanPrinter::added(const Node *node, StringRef index) {
   if (const Node *both = values.mergedSum(node)) {
     return added(both, index);
   }
-  if (node->kind == Kind::Reduce && !form.isMatrix(node->operands[0])) {
-    return sumOfVector(node);
-  }
   if (node->kind == Kind::Reduce) {
-    for (const ScanSum &sum : values.sums) {
-      if (sum.reduce != node) {
-        continue;
-      }
-      std::string &name = sumNames[node];
-      if (name.empty()) {
-        name = sumText(sum, index);
-      }
-      return sum.degree == 0
-                 ? name
-                 : "(" + name + " * now[" +
-                       number(values.power(sum.degree).offset) + "])";
-    }
+    return form.isMatrix(node->operands[0]) ? addedSum(node, index)
+                                            : sumOfVector(node);
   }
-  if (opOf(node) == "arith.mulf") {
-    // A sum over the values before the token lacks the decay.
-    for (unsigned i = 0; i < 2; ++i) {
-      const Node *other = node->operands[1 - i];
-      auto rest = values.withoutDecay(node->operands[i]);
-      if (rest && values.pending(other) == -1) {
-        std::string value = added(other, index);
-        return *rest ? "(" + value + " * " + added(*rest, index) + ")" : value;
-      }
-    }
+  if (std::string decayed = addedDecay(node, index); !decayed.empty()) {
+    return decayed;
   }
   SmallVector<std::string> operands;
   for (const Node *operand : node->operands) {
@@ -254,18 +262,6 @@ std::string ScanPrinter::sumOfVector(const Node *node) {
   f.text.close();
   f.text.line("overLanes<false>(" + sum + ", lane);");
   return sum;
-}
-
-/// Where entry i of a vector lies.
-std::string ScanPrinter::placeOf(bool isRow) const {
-  std::string size =
-      number(isRow ? 16 * tiles.rowTiles : 8 * tiles.columnTiles);
-  std::string own = number(2 * (isRow ? tiles.rowTiles : tiles.columnTiles));
-  return isRow
-             ? "i / " + size + " * " + size + " + i % 8 * " + own +
-                   " + i / 16 % " + number(tiles.rowTiles) + " * 2 + i / 8 % 2"
-             : "i / " + size + " * " + size + " + i % 8 / 2 * " + own +
-                   " + i / 8 % " + number(tiles.columnTiles) + " * 2 + i % 2";
 }
 
 void ScanPrinter::printStores(ScanSum::Kind kind, std::int64_t x) {

@@ -1,4 +1,4 @@
-// The structure of the loops first, then the algebra of the token's step.
+// The structure of the loops first, then what states and adjoints do.
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/ScanForm.h"
 
@@ -8,84 +8,11 @@ namespace recurra::cuda {
 
 using Kind = Node::Kind;
 
-StringRef opOf(const Node *node) {
-  return node->kind == Kind::Elementwise ? node->name->getStringRef() : "";
-}
-
-const Node *ScanForm::peel(const Node *node) {
-  while (node->kind == Kind::Broadcast ||
-         (node->kind == Kind::Mask && !node->isMax)) {
-    node = node->operands[0];
-  }
-  return node;
-}
-
-static Node *peel(Node *node) {
-  return const_cast<Node *>(ScanForm::peel(node));
-}
-
 bool ScanForm::fail(const std::string &reason) {
   if (why.empty()) {
     why = reason;
   }
   return false;
-}
-
-//===----------------------------------------------------------------------===//
-// Equality of nodes
-//===----------------------------------------------------------------------===//
-
-static bool isSameLoad(const Node *a, const Node *b) {
-  auto one = cast<chunk::LoadOp>(a->op), other = cast<chunk::LoadOp>(b->op);
-  if (one.getBuffer() != other.getBuffer() ||
-      one.getResult().getType() != other.getResult().getType()) {
-    return false;
-  }
-  // Of the same token, in two loops over it; all else alike.
-  for (auto [x, y] : llvm::zip(one.getIndices(), other.getIndices())) {
-    bool isToken = cast<chunk::SpanType>(x.getType()).getAxis() == "T";
-    if (x != y && !isToken) {
-      return false;
-    }
-  }
-  return true;
-}
-
-static bool areSame(ArrayRef<Node *> a, ArrayRef<Node *> b) {
-  return a.size() == b.size() && llvm::all_of(llvm::zip(a, b), [](auto pair) {
-           return isSame(std::get<0>(pair), std::get<1>(pair));
-         });
-}
-
-bool isSame(const Node *a, const Node *b) {
-  a = ScanForm::peel(a);
-  b = ScanForm::peel(b);
-  if (a == b) {
-    return true;
-  }
-  if (a->kind != b->kind) {
-    return false;
-  }
-  switch (a->kind) {
-  case Kind::CopyIn:
-    return isSameLoad(a, b);
-  case Kind::Known:
-    return a->value == b->value;
-  case Kind::Constant:
-    return a->attributes == b->attributes;
-  case Kind::Elementwise: {
-    if (a->name != b->name || a->attributes != b->attributes) {
-      return false;
-    }
-    StringRef op = opOf(a);
-    bool commutes = op == "arith.mulf" || op == "arith.addf";
-    return areSame(a->operands, b->operands) ||
-           (commutes && isSame(a->operands[0], b->operands[1]) &&
-            isSame(a->operands[1], b->operands[0]));
-  }
-  default:
-    return false;
-  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -126,52 +53,58 @@ bool ScanForm::findLoops() {
   return true;
 }
 
-/// The two axes of the first carried matrix: forward, sums run over the
-/// columns; backward, the columns are the axis with more of them.
-bool ScanForm::findAxes() {
-  chunk::ForOp walked = trace ? trace : tokens;
+/// The type of all states, which are matrices; null if they are not.
+static chunk::TileType matrixOf(chunk::ForOp loop) {
   chunk::TileType matrix;
-  for (Value carry : walked.getCarries()) {
+  for (Value carry : loop.getCarries()) {
     auto type = cast<chunk::TileType>(carry.getType());
-    if (type.getRank() == 2 && !matrix) {
-      matrix = type;
-    } else if (type != matrix) {
-      return fail("states of several shapes");
+    if (type.getRank() != 2 || !type.getElement().isF32() ||
+        (matrix && type != matrix)) {
+      return {};
     }
+    matrix = type;
   }
-  if (!matrix || !matrix.getElement().isF32()) {
-    return fail("no f32 state has two axes");
+  return matrix;
+}
+
+/// How many of a body's sums of matrices run over an axis alone.
+static unsigned countSums(cpu::BodyGraph &body, StringAttr axis) {
+  unsigned count = 0;
+  for (cpu::Nest &nest : body.getNests()) {
+    count += llvm::count_if(nest.nodes, [&](Node *node) {
+      return node->kind == Kind::Reduce && node->axes.size() == 1 &&
+             cpu::hasAxis(node->operands[0]->axes, axis) &&
+             !cpu::hasAxis(node->axes, axis);
+    });
   }
-  DenseMap<StringAttr, unsigned> sums;
+  return count;
+}
+
+/// Forward, sums run over the columns; backward, the columns are the axis with
+/// more of them, and in both blocks may share out the other, or that one.
+bool ScanForm::findAxes() {
+  chunk::TileType matrix = matrixOf(trace ? trace : tokens);
+  if (!matrix) {
+    return fail("the states are not f32 matrices of one shape");
+  }
   body = std::make_unique<cpu::BodyGraph>(tokens.getBlock(), *order);
-  for (cpu::Nest &nest : body->getNests()) {
-    for (Node *node : nest.nodes) {
-      if (node->kind != Kind::Reduce || node->isMax) {
-        continue;
-      }
-      for (const Axis &axis : node->operands[0]->axes) {
-        if (node->axes.size() == 1 && node->axes[0].name != axis.name) {
-          ++sums[axis.name];
-        }
-      }
-    }
-  }
-  StringAttr a = matrix.getNames()[0], b = matrix.getNames()[1];
-  bool isFirst = sums[a] != sums[b]
-                     ? sums[a] > sums[b]
-                     : (chunk::getExtent(forall, a) >
-                        chunk::getExtent(forall, b)) == isReverse;
-  columns = isFirst ? a : b;
-  rows = isFirst ? b : a;
+  rows = matrix.getNames()[0];
+  columns = matrix.getNames()[1];
+  auto rank = [&](StringAttr axis) {
+    std::int64_t extent = chunk::getExtent(forall, axis);
+    return std::pair(countSums(*body, axis), isReverse ? extent : -extent);
+  };
+  bool isTurned = rank(rows) > rank(columns);
   if (forall.getNumIterators() == 3) {
     slice = forall.getSpan(2);
     StringAttr cut = cast<chunk::SpanType>(slice.getType()).getAxis();
-    if (cut != (isReverse ? columns : rows)) {
-      std::swap(rows, columns);
-    }
-    if (cut != (isReverse ? columns : rows)) {
+    if (cut != rows && cut != columns) {
       return fail("blocks share out an axis that no state has");
     }
+    isTurned = cut == (isReverse ? rows : columns);
+  }
+  if (isTurned) {
+    std::swap(rows, columns);
   }
   rowExtent = chunk::getExtent(forall, rows);
   columnExtent = chunk::getExtent(forall, columns);
@@ -262,89 +195,6 @@ int ScanForm::adjointOf(const Node *node) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Affine steps
-//===----------------------------------------------------------------------===//
-
-bool ScanForm::dependsOn(const Node *node,
-                         function_ref<bool(const Node *)> isState) const {
-  return isState(node) || llvm::any_of(node->operands, [&](Node *operand) {
-           return dependsOn(operand, isState);
-         });
-}
-
-bool ScanForm::decompose(Node *node, function_ref<bool(const Node *)> isState,
-                         AffineStep &step) const {
-  node = cuda::peel(node);
-  if (isState(node)) {
-    return !std::exchange(step.hasState, true);
-  }
-  if (!dependsOn(node, isState)) {
-    step.terms.push_back({node});
-    return true;
-  }
-  StringRef op = opOf(node);
-  auto scale = [&](Node *factor, Node *other) {
-    bool isScalar = factor->axes.empty() && !dependsOn(factor, isState);
-    return isScalar && isState(cuda::peel(other)) && !step.factor &&
-           !std::exchange(step.hasState, true) && (step.factor = factor);
-  };
-  if (op == "arith.mulf") {
-    return scale(node->operands[0], node->operands[1]) ||
-           scale(node->operands[1], node->operands[0]);
-  }
-  if (op == "arith.addf") {
-    return decompose(node->operands[0], isState, step) &&
-           decompose(node->operands[1], isState, step);
-  }
-  if (op == "arith.subf" && !dependsOn(node->operands[1], isState)) {
-    step.terms.push_back({node->operands[1], nullptr, true});
-    return decompose(node->operands[0], isState, step);
-  }
-  if (op == "math.fma") {
-    Node *a = node->operands[0], *b = node->operands[1];
-    if (!dependsOn(a, isState) && !dependsOn(b, isState)) {
-      step.terms.push_back({a, b});
-      return decompose(node->operands[2], isState, step);
-    }
-    return (scale(a, b) || scale(b, a)) &&
-           decompose(node->operands[2], isState, step);
-  }
-  return false;
-}
-
-/// Terms as products: a lone product node is one of its factors.
-static void splitProducts(AffineStep &step) {
-  for (AffineStep::Term &term : step.terms) {
-    Node *node = cuda::peel(term.a);
-    if (!term.b && opOf(node) == "arith.mulf") {
-      term.a = node->operands[0];
-      term.b = node->operands[1];
-    }
-  }
-}
-
-static bool areSame(const AffineStep::Term &x, const AffineStep::Term &y) {
-  if (x.isNegative != y.isNegative || !x.b != !y.b) {
-    return false;
-  }
-  return x.b ? (isSame(x.a, y.a) && isSame(x.b, y.b)) ||
-                   (isSame(x.a, y.b) && isSame(x.b, y.a))
-             : isSame(x.a, y.a);
-}
-
-static bool areSame(const AffineStep &x, const AffineStep &y) {
-  if (!x.factor != !y.factor || (x.factor && !isSame(x.factor, y.factor)) ||
-      x.terms.size() != y.terms.size()) {
-    return false;
-  }
-  return llvm::all_of(x.terms, [&](const AffineStep::Term &term) {
-    return llvm::any_of(y.terms, [&](const AffineStep::Term &other) {
-      return areSame(term, other);
-    });
-  });
-}
-
-//===----------------------------------------------------------------------===//
 // States and adjoints
 //===----------------------------------------------------------------------===//
 
@@ -373,7 +223,7 @@ void ScanForm::findNext(ScanState &state, unsigned index) {
 /// The decay must be positive, so that its log exists. Found from the
 /// operations alone, as in exp(x) and 1 / (1 + exp(-x)).
 static bool isPositive(const Node *node) {
-  node = ScanForm::peel(node);
+  node = peel(node);
   StringRef op = opOf(node);
   if (node->kind == Kind::Constant) {
     auto number = dyn_cast<FloatAttr>(node->attributes.get("value"));
@@ -407,41 +257,52 @@ bool ScanForm::findStates() {
       }
     }
   }
-  chunk::ForOp loop = trace ? trace : tokens;
-  cpu::BodyGraph &graph = trace ? *walk : *body;
-  for (auto [i, carry] : llvm::enumerate(loop.getCarries())) {
-    ScanState state;
-    state.carry = carry;
-    auto isCarry = [&, carry = carry](const Node *node) {
-      return node->kind == Kind::Known && node->value == carry;
-    };
-    Node *next = cuda::peel(graph.getYields()[i]);
-    if (!decompose(next, isCarry, state.step) || !state.step.hasState) {
-      return fail("a state's step is not a scalar decay and an addition");
+  for (unsigned i = 0, e = (trace ? trace : tokens).getInits().size(); i < e;
+       ++i) {
+    if (!findState(i)) {
+      return false;
     }
-    splitProducts(state.step);
-    state.next = next;
-    if (trace) {
-      held.push_back(bufferOf(carry));
-      heldNext.push_back(
-          bufferOf(trace.getBlock().getTerminator()->getOperand(i)));
-      state.next = nullptr;
-      if (held.back()) {
-        findNext(state, i);
-      }
-    }
-    states.push_back(state);
   }
   decay = states.front().step.factor;
+  return checkSteps();
+}
+
+bool ScanForm::findState(unsigned index) {
+  ScanState state;
+  state.carry = (trace ? trace : tokens).getCarries()[index];
+  auto isCarry = [&](const Node *node) {
+    return node->kind == Kind::Known && node->value == state.carry;
+  };
+  state.next = peel((trace ? *walk : *body).getYields()[index]);
+  if (!decompose(state.next, isCarry, state.step) || !state.step.hasState) {
+    return fail("a state's step is not a scalar decay and an addition");
+  }
+  splitProducts(state.step);
+  if (trace) {
+    held.push_back(bufferOf(state.carry));
+    heldNext.push_back(
+        bufferOf(trace.getBlock().getTerminator()->getOperand(index)));
+    state.next = nullptr;
+    if (held.back()) {
+      findNext(state, index);
+    }
+  }
+  states.push_back(state);
+  return true;
+}
+
+/// All states decay alike, and take in what is prepared.
+bool ScanForm::checkSteps() {
   for (ScanState &state : states) {
     if (!decay != !state.step.factor ||
         (decay && !isSame(decay, state.step.factor))) {
       return fail("states decay by different factors");
     }
-    for (AffineStep::Term &term : state.step.terms) {
-      if (!isPrepared(term.a) || (term.b && !isPrepared(term.b))) {
-        return fail("what a state takes in depends on a state");
-      }
+    bool isFree = llvm::all_of(state.step.terms, [&](AffineStep::Term &term) {
+      return isPrepared(term.a) && (!term.b || isPrepared(term.b));
+    });
+    if (!isFree) {
+      return fail("what a state takes in depends on a state");
     }
   }
   return !decay || (isPrepared(decay) && isPositive(decay)) ||
@@ -454,13 +315,13 @@ bool ScanForm::findTotal(unsigned index) {
   auto isCarry = [&](const Node *node) {
     return node->kind == Kind::Known && node->value == carry;
   };
-  Node *next = cuda::peel(body->getYields()[index]);
+  Node *next = peel(body->getYields()[index]);
   bool isDifference = opOf(next) == "arith.subf";
   bool isSum =
       next->axes.empty() && (isDifference || opOf(next) == "arith.addf");
   for (unsigned i = 0; isSum && i < (isDifference ? 1 : 2); ++i) {
     Node *added = next->operands[1 - i];
-    if (isCarry(cuda::peel(next->operands[i])) && !dependsOn(added, isCarry)) {
+    if (isCarry(peel(next->operands[i])) && !dependsOn(added, isCarry)) {
       totals.push_back({index, carry, added, isDifference});
       return carry.hasOneUse() || fail("a total is read");
     }
@@ -479,7 +340,7 @@ bool ScanForm::findAdjoints() {
       }
       continue;
     }
-    Node *value = cuda::peel(body->getYields()[i]);
+    Node *value = peel(body->getYields()[i]);
     if (decay) {
       if (opOf(value) != "arith.mulf") {
         return fail("an adjoint does not decay");
@@ -488,7 +349,7 @@ bool ScanForm::findAdjoints() {
       if (!isFirst && !isSame(value->operands[1], decay)) {
         return fail("an adjoint decays by another factor");
       }
-      value = cuda::peel(value->operands[isFirst ? 1 : 0]);
+      value = peel(value->operands[isFirst ? 1 : 0]);
     }
     adjoints.push_back({static_cast<unsigned>(i), carry, value});
   }

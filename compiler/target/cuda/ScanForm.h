@@ -4,27 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "compiler/target/cpu/BodyGraph.h"
+#include "compiler/target/cuda/ScanStep.h"
 
 #include <memory>
 #include <string>
 
 namespace recurra::cuda {
-
-using cpu::Axes;
-using cpu::Axis;
-using cpu::Node;
-
-/// `factor` * x + terms. A term is a product of two nodes, or one node.
-struct AffineStep {
-  struct Term {
-    Node *a = nullptr, *b = nullptr;
-    bool isNegative = false;
-  };
-  Node *factor = nullptr; ///< null: 1
-  bool hasState = false;
-  llvm::SmallVector<Term, 2> terms;
-};
 
 /// A matrix that decays from token to token and is added to.
 struct ScanState {
@@ -74,14 +59,14 @@ public:
   int newState(const Node *node) const;
   /// The index of the adjoint that a node is, or -1.
   int adjointOf(const Node *node) const;
-  /// A node that is another one on more axes, or masked.
-  static const Node *peel(const Node *node);
 
 private:
   bool fail(const std::string &reason);
   bool findLoops();
   bool findAxes();
   bool findStates();
+  bool findState(unsigned index);
+  bool checkSteps();
   bool findAdjoints();
   bool findTotal(unsigned index);
   bool checkNodes();
@@ -89,20 +74,10 @@ private:
   bool checkNode(const Node *node);
   int heldState(const Node *node, llvm::ArrayRef<mlir::Value> buffers) const;
   void findNext(ScanState &state, unsigned index);
-  bool decompose(Node *node, llvm::function_ref<bool(const Node *)> isState,
-                 AffineStep &step) const;
-  bool dependsOn(const Node *node,
-                 llvm::function_ref<bool(const Node *)> isState) const;
 
   std::string why;
   /// The trace's buffer of each state before and after a token, if it has one.
   llvm::SmallVector<mlir::Value> held, heldNext;
 };
-
-/// What two bodies compute alike: the same ops on the same loads.
-bool isSame(const Node *a, const Node *b);
-
-/// The name of an elementwise node's op, else "".
-llvm::StringRef opOf(const Node *node);
 
 } // namespace recurra::cuda

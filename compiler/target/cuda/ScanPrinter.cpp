@@ -1,4 +1,4 @@
-// The layout of shared memory, the roles, and what all of them print.
+// What a kernel needs of operands, where they lie, and its roles.
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/ScanPrinter.h"
 
@@ -10,51 +10,6 @@ using namespace mlir;
 namespace recurra::cuda {
 
 using Kind = Node::Kind;
-
-/// What the printed text calls its own things.
-static constexpr const char *names[] = {
-    "thread",      "stages",     "sums",      "zeros",
-    "ones",        "logDecay",   "logScale",  "logs",
-    "segments",    "unit",       "group",     "stage",
-    "header",      "count",      "flags",     "now",
-    "t",           "p",          "n",         "a",
-    "e",           "i",          "w",         "c",
-    "g",           "done",       "walk",      "place",
-    "token",       "at",         "run",       "pass",
-    "units",       "to",         "from",      "firstRow",
-    "firstColumn", "rowPlace",   "parts",     "warpRow",
-    "chunk",       "warpColumn", "first",     "last",
-    "isCutHere",   "isFull",     "held",      "columnSums",
-    "heldRun",     "adder",      "producer",  "isPlain",
-    "isHeld",      "before",     "found",     "own",
-    "four",        "Four",       "Two",       "Choice",
-    "Segments",    "Barrier",    "multiply",  "multiplyExactly",
-    "fetch",       "partAt",     "putParts",  "copyTokens",
-    "wait",        "arrive",     "waitFor",   "add",
-    "initialise",  "Barrier",    "staged",    "added",
-    "arriveAt",    "blockAt",    "syncBlock", "uniform",
-    "isFirstUnit", "isLastUnit", "isTrace",   "isHeld",
-    "isStop",      "isCut",      "shared",    "one",
-    "here",        "after",      "enter",     "next",
-    "copy",        "Place",      "left",      "right",
-    "entering",    "leaving",    "begin"};
-
-ScanPrinter::ScanPrinter(const ScanForm &form, const ScanTiles &tiles,
-                         Nest &nest, const cpu::AxisOrder &order)
-    : form(form), tiles(tiles), nest(nest), f(form.forall, order),
-      values(form, this->tiles) {
-  for (const char *name : names) {
-    f.text.name(name);
-  }
-  for (Operation &op : form.tokens->getRegion(0).front()) {
-    for (Value result : op.getResults()) {
-      std::string name = nameOf(result);
-      if (!name.empty() && isa<chunk::TileType>(result.getType())) {
-        hints.try_emplace(ScanForm::peel(form.body->find(result)), name);
-      }
-    }
-  }
-}
 
 //===----------------------------------------------------------------------===//
 // Layout
@@ -129,10 +84,10 @@ void ScanPrinter::placeOperands() {
 void ScanPrinter::placeRaw() {
   std::function<void(const Node *, bool)> add = [&](const Node *node,
                                                     bool isTraced) {
-    node = ScanForm::peel(node);
+    node = peel(node);
     bool isVector = node->kind == Kind::CopyIn && node->axes.size() == 1;
     bool isKnown = false;
-    for (Raw &raw : raws) {
+    for (ScanVector &raw : raws) {
       if (isSame(raw.load, node)) {
         isKnown = true;
         raw.isTraced |= isTraced;
@@ -143,8 +98,9 @@ void ScanPrinter::placeRaw() {
       auto type = load.getBuffer().getType();
       std::int64_t bytes = type.getElement().getIntOrFloatBitWidth() / 8;
       std::int64_t width = form.isRow(node) ? tiles.rows() : tiles.columns();
-      Raw raw{node, f.text.name(f.buffers.lookup(load.getBuffer()) + "_tokens"),
-              ceilDiv(width * bytes, 16) * 16 / bytes, rawBytes, isTraced};
+      ScanVector raw{
+          node, f.text.name(f.buffers.lookup(load.getBuffer()) + "_tokens"),
+          ceilDiv(width * bytes, 16) * 16 / bytes, rawBytes, isTraced};
       rawBytes += ceilDiv(2 * raw.pitch * bytes * scanUnit, 128) * 128;
       raws.push_back(raw);
       isExact |= type.getElement().isF32();
@@ -215,7 +171,7 @@ bool ScanPrinter::isPrintable() {
   // Sums along an axis are added up by the threads of that axis.
   std::function<bool(const Node *, const Axes &)> fits = [&](const Node *node,
                                                              const Axes &axes) {
-    node = ScanForm::peel(node);
+    node = peel(node);
     bool isSum = node->kind == Kind::Reduce;
     if (isSum && !form.isMatrix(node->operands[0])) {
       return axes.empty() && fits(node->operands[0], node->operands[0]->axes);
@@ -328,7 +284,7 @@ void ScanPrinter::printShared() {
                                     4 * tiles.columnTiles + 4 * form.interval),
                                128) *
                        128;
-  for (const Raw &raw : raws) {
+  for (const ScanVector &raw : raws) {
     auto type = cast<chunk::LoadOp>(raw.load->op).getBuffer().getType();
     std::string element = storedName(type.getElement());
     f.text.line(element + " *const " + raw.name + " = reinterpret_cast<" +
@@ -355,206 +311,6 @@ void ScanPrinter::printShared() {
   f.text.line("ones[i] = 1;");
   f.text.close();
   f.text.line("syncBlock();");
-}
-
-//===----------------------------------------------------------------------===//
-// What roles share
-//===----------------------------------------------------------------------===//
-
-/// A numbered barrier: those of the block and of the producers come first.
-std::string ScanPrinter::numbered(StringRef action, StringRef event) const {
-  std::int64_t walkers = tiles.computeWarps(), adders = tiles.adderWarps;
-  std::int64_t producers = tiles.producerWarps;
-  std::int64_t first = event == "staged" ? 2 : event == "released" ? 4 : 6;
-  std::int64_t warps = event == "staged"     ? producers + adders
-                       : event == "released" ? producers + walkers + adders
-                                             : walkers + adders;
-  return (action + "At<" + Twine(32 * warps) + ">(" + Twine(first) + " + " +
-          (event == "summed" ? "group" : "unit") + " % 2); // " + event)
-      .str();
-}
-
-/// Among the producers.
-std::string ScanPrinter::syncProducers() const {
-  return "blockAt<" + std::to_string(32 * tiles.producerWarps) + ">(1);";
-}
-
-void ScanPrinter::openTasks() {
-  f.text.open("for (Index task = blockIdx.x; task < tasks; task += gridDim.x)");
-  f.enterTask();
-  scalars.clear();
-  for (cpu::Nest &part : form.top->getNests()) {
-    for (Node *node : part.nodes) {
-      if (node->kind != Kind::CopyIn || !node->axes.empty()) {
-        continue;
-      }
-      auto load = cast<chunk::LoadOp>(node->op);
-      std::string name = f.text.name(f.buffers.lookup(load.getBuffer()) + "_s");
-      f.text.line("const float " + name + " = widen(" +
-                  addressOf(load.getBuffer(), load.getIndices(), "", "", "") +
-                  ");");
-      scalars[node] = name;
-    }
-  }
-}
-
-/// The units of one task, as the producers staged them.
-void ScanPrinter::openUnits(const std::string &wait) {
-  f.text.line("bool run = true;");
-  f.text.open("while (run)");
-  f.text.line(wait);
-  f.text.line("const float *const stage = stages + unit % 2 * " +
-              std::to_string(stageFloats) + ";");
-  f.text.line(
-      "const int *const header = reinterpret_cast<const int *>(stage);");
-  f.text.line("const int count = header[0], flags = header[3];");
-  f.text.line("run = !(flags & isStop);");
-}
-
-void ScanPrinter::closeUnits() {
-  f.text.line(numbered("arrive", "released"));
-  f.text.line("++unit;");
-  f.text.close();
-}
-
-std::string ScanPrinter::countOf(StringAttr axis, std::int64_t extent) {
-  if (!form.slice ||
-      cast<chunk::SpanType>(form.slice.getType()).getAxis() != axis) {
-    return std::to_string(extent);
-  }
-  const SpanText &span = f.spans[form.slice];
-  return span.valid.empty() ? std::to_string(span.capacity) : span.valid;
-}
-
-bool ScanPrinter::isPadded(StringAttr axis, std::int64_t width) const {
-  std::int64_t extent = axis == form.rows ? form.rowExtent : form.columnExtent;
-  if (form.slice) {
-    auto type = cast<chunk::SpanType>(form.slice.getType());
-    if (type.getAxis() == axis) {
-      return type.getCapacity() != width || extent % width != 0;
-    }
-  }
-  return extent != width;
-}
-
-std::string ScanPrinter::insideRow() {
-  return isPadded(form.rows, tiles.rows())
-             ? "firstRow + 16 * a + e / 2 * 8 < " + rowsHere()
-             : "";
-}
-
-std::string ScanPrinter::insideColumn() {
-  return isPadded(form.columns, tiles.columns())
-             ? "firstColumn + 8 * n + e % 2 < " + columnsHere()
-             : "";
-}
-
-std::string ScanPrinter::inside() {
-  std::string row = insideRow(), column = insideColumn();
-  return row.empty() || column.empty() ? row + column : row + " && " + column;
-}
-
-/// One element of memory as a lvalue. Axes that the access keeps are indexed
-/// by `row` and `column`.
-std::string ScanPrinter::addressOf(Value buffer, OperandRange indices,
-                                   StringRef token, StringRef row,
-                                   StringRef column) {
-  auto type = cast<chunk::BufferType>(buffer.getType());
-  std::string name = f.buffers.lookup(buffer), offset;
-  unsigned dimension = 0;
-  const SequenceText &sequence =
-      f.sequences[form.forall->getRegion(0).front().getArgument(0)];
-  std::string number =
-      f.spans[form.forall->getRegion(0).front().getArgument(0)].origin;
-  auto add = [&](const Twine &index) {
-    offset += (offset.empty() ? "(" : " + (") + index.str() + ") * " + name +
-              ".strides[" + std::to_string(dimension++) + "]";
-  };
-  for (auto [axis, per] : llvm::zip(type.getNames(), type.getPers())) {
-    Value span = chunk::findIndex(indices, axis);
-    std::string by = per == 1 ? "" : " / " + std::to_string(per);
-    bool isSlice = span && span == form.slice;
-    if (axis == "T" && per > 1) {
-      add(sequence.first + by + " + " + number + " + (" + token + ")" + by);
-    } else if (axis == "T") {
-      add(sequence.row);
-      add(sequence.start + " + " + token);
-    } else if (span && (!isSlice || per > 1)) {
-      add("(" + f.spans[span].origin + ")" + by);
-    } else {
-      std::string index = (axis == form.rows ? row : column).str();
-      add(isSlice ? f.spans[span].origin + " + " + index : index);
-    }
-  }
-  return "reinterpret_cast<" + storedName(type.getElement()) + " *>(" + name +
-         ".data)[" + (offset.empty() ? "0" : offset) + "]";
-}
-
-/// A value before or after the loops, at one row and column.
-std::string ScanPrinter::boundary(const Node *node, StringRef row,
-                                  StringRef column) {
-  node = ScanForm::peel(node);
-  if (auto known = scalars.find(node); known != scalars.end()) {
-    return known->second;
-  }
-  if (node->kind == Kind::CopyIn) {
-    auto load = cast<chunk::LoadOp>(node->op);
-    std::string value =
-        "widen(" +
-        addressOf(load.getBuffer(), load.getIndices(), "", row, column) + ")";
-    std::string condition;
-    auto guard = [&](StringAttr axis, std::int64_t width, StringRef index,
-                     const std::string &end) {
-      if (cpu::hasAxis(node->axes, axis) && isPadded(axis, width)) {
-        condition += (condition.empty() ? "" : " && ") +
-                     ("(" + index.str() + ") < " + end);
-      }
-    };
-    guard(form.rows, tiles.rows(), row, rowsHere());
-    guard(form.columns, tiles.columns(), column, columnsHere());
-    return condition.empty() ? value
-                             : "(" + condition + " ? " + value + " : 0)";
-  }
-  if (node->kind == Kind::Constant) {
-    return printNumber(node->attributes.get("value"));
-  }
-  if (node->kind == Kind::LoopResult) {
-    unsigned number = cast<OpResult>(node->value).getResultNumber();
-    for (auto [i, total] : llvm::enumerate(form.totals)) {
-      if (total.index == number) {
-        return totalNames[i];
-      }
-    }
-    for (auto [i, adjoint] : llvm::enumerate(form.adjoints)) {
-      if (adjoint.index == number) {
-        return adjointNames[i] + "[a][n][e]";
-      }
-    }
-    return stateNames[number] + "[a][n][e]";
-  }
-  SmallVector<std::string> operands;
-  for (const Node *operand : node->operands) {
-    operands.push_back(boundary(operand, row, column));
-  }
-  return printScalar(*node, operands);
-}
-
-void ScanPrinter::unrolled(StringRef index, std::int64_t count) {
-  f.text.line("#pragma unroll");
-  f.text.open("for (int " + index + " = 0; " + index + " < " +
-              std::to_string(count) + "; ++" + index + ")");
-}
-
-void ScanPrinter::openElements() {
-  unrolled("n", tiles.columnTiles);
-  unrolled("a", tiles.rowTiles);
-  unrolled("e", 4);
-}
-
-void ScanPrinter::closeElements() {
-  f.text.close();
-  f.text.close();
-  f.text.close();
 }
 
 } // namespace recurra::cuda

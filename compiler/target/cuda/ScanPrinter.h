@@ -4,60 +4,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "compiler/Artifact.h"
-#include "compiler/target/cuda/KernelFrame.h"
-#include "compiler/target/cuda/ScanValues.h"
+#include "compiler/target/cuda/ScanKernel.h"
 
 namespace recurra::cuda {
 
-class ScanPrinter {
+class ScanPrinter : ScanKernel {
 public:
-  /// `buffers` names the arguments and workspaces that the nest uses.
   ScanPrinter(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
-              const cpu::AxisOrder &order);
+              const cpu::AxisOrder &order)
+      : ScanKernel(form, tiles, nest, order) {}
 
-  /// False if the form's sums do not fit; then nothing is printed.
+  /// False if the form's sums do not fit; then nothing may be printed.
   bool isPrintable();
   std::string print(mlir::func::FuncOp function);
 
 private:
-  struct Raw { ///< a token's vector as it lies in the user's memory
-    const Node *load = nullptr;
-    std::string name;
-    std::int64_t pitch = 0, offset = 0; ///< elements, bytes
-    bool isTraced = false; ///< needed to walk to the segments' ends
-  };
-
   // Layout of shared memory.
   void collect();
   void placeSums();
   void placeOperands();
   void placeRaw();
   std::int64_t sharedBytes() const;
-
-  // Text that all roles share.
   void printHead();
   void printShared();
-  void printTask();
-  std::string addressOf(mlir::Value buffer, mlir::OperandRange indices,
-                        llvm::StringRef token, llvm::StringRef row,
-                        llvm::StringRef column);
-  std::string boundary(const Node *node, llvm::StringRef row,
-                       llvm::StringRef column);
-  std::string rowsHere() { return countOf(form.rows, form.rowExtent); }
-  std::string columnsHere() { return countOf(form.columns, form.columnExtent); }
-  std::string countOf(mlir::StringAttr axis, std::int64_t extent);
-  bool isPadded(mlir::StringAttr axis, std::int64_t width) const;
-  std::string numbered(llvm::StringRef action, llvm::StringRef event) const;
-  std::string syncProducers() const;
-  void openTasks();
-  void openUnits(const std::string &wait);
-  void closeUnits();
-  void openRole(llvm::StringRef condition, llvm::StringRef comment);
-  void openElements();
-  void closeElements();
-  std::string insideRow(), insideColumn(), inside();
-  void unrolled(llvm::StringRef index, std::int64_t count);
 
   // Warps that prepare.
   void printProducers();
@@ -68,6 +37,7 @@ private:
   void printScalars();
   void printHeader();
   void printVectors(bool isRow, bool isTraced);
+  void printEntries(llvm::ArrayRef<const ScanOperand *> wanted, bool padded);
   std::string prepared(const Node *node, llvm::StringRef index);
 
   // Warps that walk.
@@ -108,28 +78,17 @@ private:
   void printScalarSums();
   void printStores(ScanSum::Kind kind, std::int64_t x);
   std::string added(const Node *node, llvm::StringRef index);
+  std::string knownName(const Node *node);
+  std::string addedSum(const Node *node, llvm::StringRef index);
+  std::string addedDecay(const Node *node, llvm::StringRef index);
   std::string sumText(const ScanSum &sum, llvm::StringRef index);
   std::string sumOfVector(const Node *node);
-  std::string placeOf(bool isRow) const;
   void printTotals();
 
-  const ScanForm &form;
-  ScanTiles tiles;
-  Nest &nest;
-  KernelFrame f;
-  ScanValues values;
-  llvm::DenseMap<const Node *, std::string> hints;
-  llvm::SmallVector<std::string> stateNames, adjointNames, totalNames;
-  llvm::DenseMap<const Node *, std::string> scalars; ///< parameters
   llvm::DenseMap<const Node *, std::string> sumNames;
   /// Of each store: the threads' pointers, and the stride per token.
   llvm::DenseMap<const Node *, std::pair<std::string, std::string>> targets;
-  std::vector<Raw> raws;
-  std::int64_t tokenFloats = 0, stageFloats = 0, parts = 0, slots = 0;
-  std::int64_t warpSums = 0, rawBytes = 0;
-  std::string sequenceName;
-  bool usesMatrix = false; ///< matrix instructions sum over the columns
-  bool isExact = false;    ///< to f32's precision: a vector is f32
+  std::string sequenceName; ///< the token whose numbers are prepared
 };
 
 } // namespace recurra::cuda

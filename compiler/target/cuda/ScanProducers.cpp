@@ -14,7 +14,7 @@ using Kind = Node::Kind;
 /// are walked back by subtraction lose this many of their digits as well, which
 /// matters less to vectors of 16 bits.
 static const char *limitOf(const ScanForm &form, bool isExact) {
-  return !form.isReverse ? "24.0f" : isExact ? "6.0f" : "9.0f";
+  return !form.isReverse ? "24.0f" : isExact ? "6.0f" : "7.0f";
 }
 
 void ScanPrinter::printProducers() {
@@ -100,7 +100,6 @@ void ScanPrinter::printRuns() {
   std::string length =
       f.sequences[form.forall->getRegion(0).front().getArgument(0)].length;
   std::string step = std::to_string(form.interval);
-  std::string unit = std::to_string(scanUnit);
   f.text.open("auto enter = [&](Index chunk, int half) -> Place");
   f.text.line("if (chunk < 0 || chunk >= " + length + ") return Place{};");
   f.text.line("const int run = " + length + " - chunk < " + step + " ? (int)(" +
@@ -111,7 +110,7 @@ void ScanPrinter::printRuns() {
   std::string log = "0.0f";
   if (form.decay) {
     sequenceName = "chunk + t";
-    const Node *decay = ScanForm::peel(form.decay);
+    const Node *decay = peel(form.decay);
     log = opOf(decay) == "math.exp" ? prepared(decay->operands[0], "")
                                     : "logf(" + prepared(decay, "") + ")";
     sequenceName.clear();
@@ -158,7 +157,7 @@ void ScanPrinter::printRuns() {
 void ScanPrinter::printCopies() {
   f.text.open("auto copy = [&](const Place &p, unsigned half)");
   f.text.open("if (p.end > 0)");
-  for (const Raw &raw : raws) {
+  for (const ScanVector &raw : raws) {
     auto load = cast<chunk::LoadOp>(raw.load->op);
     auto type = load.getBuffer().getType();
     std::string name = f.buffers.lookup(load.getBuffer());
@@ -195,14 +194,7 @@ void ScanPrinter::printScalars() {
   auto put = [&](std::int64_t offset, const std::string &value) {
     f.text.line(base + std::to_string(offset) + "] = " + value + ";");
   };
-  std::int64_t special =
-      tiles.rows() * llvm::count_if(values.operands,
-                                    [](auto &operand) {
-                                      return operand->kind == ScanOperand::Row;
-                                    }) +
-      tiles.columns() * llvm::count_if(values.operands, [](auto &operand) {
-        return operand->kind == ScanOperand::Column;
-      });
+  std::int64_t special = specialOffset();
   f.text.line("const int t = at + thread;");
   f.text.line("const bool isFirst = first >> t & 1;");
   f.text.line("const bool isLast = t + 1 == run || (first >> (t + 1) & 1);");
@@ -263,17 +255,17 @@ void ScanPrinter::printHeader() {
 /// thread has the same entries of every token.
 void ScanPrinter::printVectors(bool isRow, bool isTraced) {
   auto number = [](std::int64_t x) { return std::to_string(x); };
-  auto isWanted = [&](const ScanOperand &operand) {
-    return operand.kind == (isRow ? ScanOperand::Row : ScanOperand::Column) &&
-           (operand.isTraced || !isTraced);
-  };
-  if (llvm::none_of(values.operands,
-                    [&](auto &operand) { return isWanted(*operand); })) {
-    return;
+  SmallVector<const ScanOperand *> wanted;
+  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
+    if (operand->kind == (isRow ? ScanOperand::Row : ScanOperand::Column) &&
+        (operand->isTraced || !isTraced)) {
+      wanted.push_back(operand.get());
+    }
   }
   std::int64_t width = isRow ? tiles.rows() : tiles.columns();
   bool padded = isPadded(isRow ? form.rows : form.columns, width);
-  for (std::int64_t x = 0; x < width; x += 32 * tiles.producerWarps) {
+  for (std::int64_t x = 0; x < width && !wanted.empty();
+       x += 32 * tiles.producerWarps) {
     std::string entry =
         number(x) + (isRow ? " + thread"
                            : " + (" + number(tiles.producerWarps - 1) +
@@ -284,34 +276,36 @@ void ScanPrinter::printVectors(bool isRow, bool isTraced) {
       f.text.line("const bool isEntry = i < " +
                   (isRow ? rowsHere() : columnsHere()) + ";");
     }
-    f.text.line("float *now = stage + 16;");
-    f.text.line("#pragma unroll 4");
-    f.text.open("for (int t = 0; t < count; ++t)");
-    for (std::unique_ptr<ScanOperand> &operand : values.operands) {
-      if (!isWanted(*operand)) {
-        continue;
-      }
-      std::string value = prepared(operand->node, "i");
-      if (operand->degree != 0) {
-        value +=
-            " * now[" + number(values.power(-operand->degree).offset) + "]";
-      }
-      f.text.line("now[" + number(operand->offset) + " + place] = " +
-                  (padded ? "isEntry ? " + value + " : 0" : value) + ";");
-    }
-    f.text.line("now += " + number(tokenFloats) + ";");
-    f.text.close();
+    printEntries(wanted, padded);
     f.text.close();
   }
+}
+
+/// Entry i of every token.
+void ScanPrinter::printEntries(ArrayRef<const ScanOperand *> wanted,
+                               bool padded) {
+  f.text.line("float *now = stage + 16;");
+  f.text.line("#pragma unroll 4");
+  f.text.open("for (int t = 0; t < count; ++t)");
+  for (const ScanOperand *operand : wanted) {
+    std::string value = prepared(operand->node, "i");
+    if (operand->degree != 0) {
+      std::int64_t at = values.power(-operand->degree).offset;
+      value += " * now[" + std::to_string(at) + "]";
+    }
+    f.text.line("now[" + std::to_string(operand->offset) + " + place] = " +
+                (padded ? "isEntry ? " + value + " : 0" : value) + ";");
+  }
+  f.text.line("now += " + std::to_string(tokenFloats) + ";");
+  f.text.close();
 }
 
 /// A prepared value: with `index`, of an entry of token t, from the copies;
 /// else of the token `sequenceName`, from memory.
 std::string ScanPrinter::prepared(const Node *node, StringRef index) {
-  node = ScanForm::peel(node);
+  node = peel(node);
   if (node->kind == Kind::Known) {
-    return boundary(form.body == nullptr ? node : form.top->find(node->value),
-                    index, index);
+    return boundary(form.top->find(node->value), index, index);
   }
   if (node->kind == Kind::Constant) {
     return printNumber(node->attributes.get("value"));
@@ -327,7 +321,7 @@ std::string ScanPrinter::prepared(const Node *node, StringRef index) {
            ")";
   }
   if (node->kind == Kind::CopyIn) {
-    for (const Raw &raw : raws) {
+    for (const ScanVector &raw : raws) {
       if (isSame(raw.load, node)) {
         return "widen(" + raw.name + "[(unit % 2 * " +
                std::to_string(scanUnit) + " + t) * " +

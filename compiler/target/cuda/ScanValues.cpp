@@ -89,7 +89,7 @@ bool ScanValues::isDecay(const Node *node) const {
 }
 
 std::optional<const Node *> ScanValues::withoutDecay(const Node *node) const {
-  node = ScanForm::peel(node);
+  node = peel(node);
   if (isDecay(node)) {
     return nullptr;
   }
@@ -102,7 +102,7 @@ std::optional<const Node *> ScanValues::withoutDecay(const Node *node) const {
 }
 
 bool ScanValues::isFlexible(const Node *node) const {
-  node = ScanForm::peel(node);
+  node = peel(node);
   if (form.isPrepared(node)) {
     return true;
   }
@@ -120,7 +120,7 @@ bool ScanValues::isFlexible(const Node *node) const {
 }
 
 int ScanValues::natural(const Node *node) const {
-  node = ScanForm::peel(node);
+  node = peel(node);
   if (form.isPrepared(node)) {
     return 0;
   }
@@ -159,7 +159,7 @@ int ScanValues::natural(const Node *node) const {
 }
 
 int ScanValues::pending(const Node *node) const {
-  node = ScanForm::peel(node);
+  node = peel(node);
   if (form.isPrepared(node) || form.newState(node) >= 0) {
     return 0;
   }
@@ -180,7 +180,7 @@ int ScanValues::pending(const Node *node) const {
 /// carried may not, nor may the parts of one sum lack different ones.
 bool ScanValues::isSound() const {
   std::function<bool(const Node *)> isEven = [&](const Node *node) {
-    node = ScanForm::peel(node);
+    node = peel(node);
     if (form.isPrepared(node) || form.newState(node) >= 0 ||
         form.oldState(node) >= 0) {
       return true;
@@ -216,7 +216,7 @@ bool ScanValues::isSound() const {
 void ScanValues::findSum(const Node *reduce) {
   ScanSum sum;
   sum.reduce = reduce;
-  const Node *source = ScanForm::peel(reduce->operands[0]);
+  const Node *source = peel(reduce->operands[0]);
   sum.matrix = source;
   sum.kind = reduce->axes.empty() ? ScanSum::OverBoth
              : form.isRow(reduce) ? ScanSum::OverColumns
@@ -226,8 +226,8 @@ void ScanValues::findSum(const Node *reduce) {
     bool isAlong = sum.kind == ScanSum::OverColumns ? form.isColumn(weight)
                                                     : form.isRow(weight);
     if (sum.kind != ScanSum::OverBoth && isAlong && form.isPrepared(weight)) {
-      sum.weight = ScanForm::peel(weight);
-      sum.matrix = ScanForm::peel(source->operands[1 - i]);
+      sum.weight = peel(weight);
+      sum.matrix = peel(source->operands[1 - i]);
       break;
     }
   }
@@ -268,8 +268,8 @@ std::string ScanElement::vector(const Node *node, int degree) {
 
 /// The vector of the shorter axis takes what is missing of the degree.
 std::string ScanElement::product(const Node *a, const Node *b, int degree) {
-  a = ScanForm::peel(a);
-  b = ScanForm::peel(b);
+  a = peel(a);
+  b = peel(b);
   // The value before the token lacks the decay.
   if (values.pending(a) + values.pending(b) == -1) {
     for (auto [factor, other] : {std::pair(a, b), std::pair(b, a)}) {
@@ -302,8 +302,7 @@ std::string ScanElement::product(const Node *a, const Node *b, int degree) {
 }
 
 std::string ScanElement::term(const AffineStep::Term &term) {
-  std::string value =
-      term.b ? product(term.a, term.b, 1) : at(ScanForm::peel(term.a), 1);
+  std::string value = term.b ? product(term.a, term.b, 1) : at(peel(term.a), 1);
   return (term.isNegative != form.isReverse ? " - " : " + ") + value;
 }
 
@@ -349,14 +348,14 @@ std::string ScanElement::compute(const Node *node, int degree) {
 }
 
 bool ScanElement::isReady(const Node *node) const {
-  node = ScanForm::peel(node);
+  node = peel(node);
   return form.oldState(node) >= 0 || made.contains(node) ||
          (opOf(node) == "arith.mulf" && isReady(node->operands[0]) &&
           isReady(node->operands[1]));
 }
 
 std::string ScanElement::at(const Node *node, int degree) {
-  node = ScanForm::peel(node);
+  node = peel(node);
   if (int state = form.newState(node); state >= 0) {
     return scaled(after[state], 1, degree);
   }

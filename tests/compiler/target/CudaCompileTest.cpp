@@ -3,10 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/Compiler.h"
 #include "compiler/target/cuda/Nvrtc.h"
+#include "llvm/Support/Program.h"
 #include "ops/catalogue/Catalogue.h"
 #include "tests/dsl/RandomCall.h"
 
 #include <cstdlib>
+#include <fstream>
 #include <gtest/gtest.h>
 
 using namespace recurra;
@@ -142,28 +144,26 @@ TEST_F(CudaCompileTest, TextHasTheUsersNames) {
 
 /// The printed text is a program of its own: nvcc takes it.
 TEST_F(CudaCompileTest, TextCompilesByHand) {
-  std::string nvcc = "nvcc";
-  if (std::system("nvcc --version > /dev/null 2>&1") != 0) {
-    nvcc = "/usr/local/cuda/bin/nvcc";
-    if (std::system((nvcc + " --version > /dev/null 2>&1").c_str()) != 0) {
-      GTEST_SKIP() << "no nvcc here";
-    }
+  auto nvcc = llvm::sys::findProgramByName("nvcc");
+  nvcc = nvcc ? nvcc
+              : llvm::sys::findProgramByName("nvcc", {"/usr/local/cuda/bin"});
+  if (!nvcc) {
+    GTEST_SKIP() << "no nvcc here";
   }
-  const Recurrence &gla = *findRecurrence("simple_gla");
-  Spec spec = specOf(gla, Direction::Forward, DType::BF16);
-  spec.extents = {{"K", 8}, {"V", 8}};
-  std::string text;
-  Diagnostics diagnostics;
-  ASSERT_TRUE(inspect(gla, spec, "cuda", text, diagnostics));
-  std::string path = testing::TempDir() + "recurra_by_hand.cu";
-  FILE *file = fopen(path.c_str(), "w");
-  ASSERT_NE(file, nullptr);
-  fputs(text.c_str(), file);
-  fclose(file);
-  EXPECT_EQ(std::system((nvcc + " -arch=sm_90 -cubin -o " + path + ".cubin " +
-                         path + " 2>&1")
-                            .c_str()),
-            0);
+  for (std::int64_t size : {8, 32}) { // in walk form, in scan form
+    const Recurrence &palimpsa = *findRecurrence("palimpsa");
+    Spec spec = specOf(palimpsa, Direction::Forward, DType::BF16);
+    spec.extents = {{"K", size}, {"V", size}};
+    std::string text;
+    Diagnostics diagnostics;
+    ASSERT_TRUE(inspect(palimpsa, spec, "cuda", text, diagnostics));
+    std::string path = testing::TempDir() + "recurra_by_hand.cu";
+    std::ofstream(path) << text;
+    EXPECT_EQ(llvm::sys::ExecuteAndWait(*nvcc, {*nvcc, "-std=c++17",
+                                                "-arch=sm_90a", "-cubin", "-o",
+                                                path + ".cubin", path}),
+              0);
+  }
 }
 
 TEST(CudaArchTest, AnswersInWords) {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "warp_fibers.h"
+#include "block_turns.h"
 
 #include <math.h>
 

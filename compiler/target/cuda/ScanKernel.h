@@ -1,0 +1,77 @@
+// What the printers of a scan-form kernel's roles share: names, the layout of
+// shared memory, addresses, and loops over what a lane holds.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compiler/Artifact.h"
+#include "compiler/target/cuda/KernelFrame.h"
+#include "compiler/target/cuda/ScanValues.h"
+
+namespace recurra::cuda {
+
+/// A token's vector as it lies in the user's memory.
+struct ScanVector {
+  const Node *load = nullptr;
+  std::string name;
+  std::int64_t pitch = 0, offset = 0; ///< elements, bytes
+  bool isTraced = false;              ///< needed to walk to the segments' ends
+};
+
+class ScanKernel {
+protected:
+  ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
+             const cpu::AxisOrder &order);
+
+  // Memory.
+  /// One element as an lvalue. Axes that the access keeps are indexed by `row`
+  /// and `column`.
+  std::string addressOf(mlir::Value buffer, mlir::OperandRange indices,
+                        llvm::StringRef token, llvm::StringRef row,
+                        llvm::StringRef column);
+  /// A value before or after the loops, at one row and column.
+  std::string boundary(const Node *node, llvm::StringRef row,
+                       llvm::StringRef column);
+  /// Entries of the axes that this block has.
+  std::string rowsHere() { return countOf(form.rows, form.rowExtent); }
+  std::string columnsHere() { return countOf(form.columns, form.columnExtent); }
+  bool isPadded(mlir::StringAttr axis, std::int64_t width) const;
+  /// Where entry i of a vector lies: a lane's entries side by side.
+  std::string placeOf(bool isRow) const;
+  /// Where the factors lie that enter and leave a token's segment, after the
+  /// token's vectors.
+  std::int64_t specialOffset() const;
+
+  // Barriers: numbered ones block, with those who arrive and those who wait.
+  std::string numbered(llvm::StringRef action, llvm::StringRef event) const;
+  std::string syncProducers() const;
+
+  // Loops.
+  void openTasks();
+  void openUnits(const std::string &wait);
+  void closeUnits();
+  void openElements();
+  void closeElements();
+  void unrolled(llvm::StringRef index, std::int64_t count);
+  /// Conditions on the element (a, n, e); empty if it always exists.
+  std::string insideRow(), insideColumn(), inside();
+
+  const ScanForm &form;
+  ScanTiles tiles;
+  Nest &nest;
+  KernelFrame f;
+  ScanValues values;
+  llvm::DenseMap<const Node *, std::string> hints;
+  llvm::SmallVector<std::string> stateNames, adjointNames, totalNames;
+  llvm::DenseMap<const Node *, std::string> scalars; ///< parameters
+  std::vector<ScanVector> raws;
+  std::int64_t tokenFloats = 0, stageFloats = 0;   ///< of prepared operands
+  std::int64_t parts = 0, slots = 0, warpSums = 0; ///< of partial sums
+  std::int64_t rawBytes = 0;
+  bool usesMatrix = false; ///< matrix instructions sum over the columns
+  bool isExact = false;    ///< to f32's precision: a vector is f32
+
+private:
+  std::string countOf(mlir::StringAttr axis, std::int64_t extent);
+};
+
+} // namespace recurra::cuda

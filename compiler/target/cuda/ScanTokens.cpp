@@ -1,0 +1,258 @@
+// The walk from token to token: what a group of them hands over, and what one
+// does to each element of the matrices.
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/target/cuda/ScanPrinter.h"
+
+using namespace mlir;
+
+namespace recurra::cuda {
+
+static std::string number(std::int64_t x) { return std::to_string(x); }
+
+void ScanPrinter::printTokens() {
+  std::string floats = number(tiles.computeWarps() * warpSums);
+  f.text.open("auto walk = [&](auto isCutHere, auto isFull)");
+  f.text.line("#pragma unroll 1");
+  f.text.open(
+      "for (int done = 0; done < count; done += " + number(tiles.group) + ")");
+  f.text.line("float *const to = sums + group % 2 * " + floats + " + warp * " +
+              number(warpSums) + ";");
+  f.text.line("waitFor(added + group % 2, group / 2 % 2 ^ 1);");
+  if (usesMatrix) {
+    f.text.line("float columnSums[" + number(tiles.rowTiles) + "][4] = {};");
+  }
+  unrolled("p", tiles.group);
+  f.text.open("if (isFull.value || done + p < count)");
+  f.text.line(std::string("const int t = ") +
+              (form.isReverse ? "count - 1 - done - p" : "done + p") + ";");
+  f.text.line("const float *const now = stage + 16 + t * " +
+              number(tokenFloats) + ";");
+  if (form.decay && !form.isReverse) {
+    printRestart();
+  }
+  if (parts > 0) {
+    f.text.line("float parts[" + number(parts) + "] = {};");
+  }
+  printToken();
+  if (form.decay && form.isReverse) {
+    printCut();
+  }
+  if (parts > 0) {
+    printPuts();
+  }
+  f.text.close();
+  f.text.close();
+  if (usesMatrix) {
+    printSlots();
+  }
+  f.text.line(numbered("arrive", "summed"));
+  f.text.line("++group;");
+  f.text.close();
+  f.text.close("};");
+}
+
+/// Forward: a segment begins with this token.
+void ScanPrinter::printRestart() {
+  f.text.open("if (isCutHere.value && (header[1] >> t & 1))");
+  multiplyAll("now[" + number(specialOffset()) + "]", true, false);
+  f.text.close();
+}
+
+/// Backward, behind a segment's first token: the segment before begins with the
+/// states that were held at its end. What the token found, as it is read alone
+/// by a sum, is taken from them: the difference of what the token left would
+/// lose all digits under a strong decay.
+void ScanPrinter::printCut() {
+  f.text.open("if (isCutHere.value && (header[1] >> t & 1))");
+  f.text.line("const int before = header[4] + t == 0 ? " +
+              number(form.interval) + " : header[4] + t - 1;");
+  f.text.line("const float entering = now[" + number(specialOffset()) + "];");
+  loadHeld("before");
+  for (const ScanSum &sum : values.sums) {
+    if (sum.kind == ScanSum::OverBoth && values.pending(sum.matrix) == -1) {
+      printExactSum(sum);
+    }
+  }
+  f.text.open("if (before != " + number(form.interval) + ")");
+  multiplyAll("entering", false, true);
+  f.text.close();
+  f.text.close();
+}
+
+void ScanPrinter::printExactSum(const ScanSum &sum) {
+  ScanElement element(values, f.text, hints);
+  for (auto [adjoint, name] : llvm::zip(form.adjoints, adjointNames)) {
+    element.made[peel(adjoint.value)] = name + "[a][n][e]";
+    element.adjoints.push_back(name + "[a][n][e]");
+  }
+  for (const std::string &name : stateNames) {
+    element.before.push_back(name + "[a][n][e]");
+    element.after.push_back(name + "[a][n][e]");
+  }
+  SmallVector<const Node *> matrices(sum.others.begin(), sum.others.end());
+  matrices.push_back(sum.matrix);
+  if (!llvm::all_of(matrices,
+                    [&](const Node *node) { return element.isReady(node); })) {
+    return; // the token's other values are gone
+  }
+  std::string name = f.text.name("exact");
+  f.text.line("float " + name + " = 0;");
+  openElements();
+  std::string condition = inside();
+  for (const Node *matrix : matrices) {
+    std::string value = element.at(matrix, values.natural(matrix));
+    f.text.line(name + " += " +
+                (condition.empty()
+                     ? value
+                     : "(" + condition + " ? " + value + " : 0)") +
+                ";");
+  }
+  closeElements();
+  f.text.line("parts[" + number(sum.slot) + "] = entering * " + name + ";");
+}
+
+void ScanPrinter::printFetches(bool isTraced) {
+  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
+    if (isTraced ? !operand->isTraced : !operand->isFetched) {
+      continue;
+    }
+    std::string at = "now[" + number(operand->offset) + "]";
+    if (operand->kind == ScanOperand::Scalar) {
+      f.text.line("const float " + operand->name + " = " + at + ";");
+      continue;
+    }
+    bool isRow = operand->kind == ScanOperand::Row;
+    std::int64_t count = 2 * (isRow ? tiles.rowTiles : tiles.columnTiles);
+    f.text.line("float " + operand->name + "[" + number(count) + "];");
+    f.text.line("fetch(" + operand->name + ", now + " +
+                number(operand->offset) + " + " +
+                (isRow ? "rowPlace" : "columnPlace") + ");");
+  }
+}
+
+/// One element: the states before and after the token, and the adjoints.
+void ScanPrinter::printStep(ScanElement &element) {
+  for (auto [i, state] : llvm::enumerate(form.states)) {
+    std::string at = stateNames[i] + "[a][n][e]", sum;
+    for (const AffineStep::Term &term : state.step.terms) {
+      sum += element.term(term);
+    }
+    std::string known = f.text.name(stateNames[i] + "_known");
+    std::string made = f.text.name(stateNames[i] + "_made");
+    f.text.line("const float " + known + " = " + at + ";");
+    f.text.line("const float " + made + " = " + known + sum + ";");
+    f.text.line(at + " = " + made + ";");
+    element.before.push_back(form.isReverse ? made : known);
+    element.after.push_back(form.isReverse ? known : made);
+  }
+  for (const std::string &name : adjointNames) {
+    element.adjoints.push_back(name + "[a][n][e]");
+  }
+  SmallVector<std::string> next;
+  for (const ScanCarry &adjoint : form.adjoints) {
+    next.push_back(element.at(adjoint.value, -1));
+  }
+  for (const ScanSum &sum : values.sums) {
+    if (!values.isFlexible(sum.matrix)) {
+      element.at(sum.matrix, values.natural(sum.matrix));
+    }
+    for (const Node *other : sum.others) {
+      element.at(other, values.natural(other));
+    }
+  }
+  for (auto [name, value] : llvm::zip(adjointNames, next)) {
+    f.text.line(name + "[a][n][e] = " + value + ";");
+  }
+}
+
+/// Adds one element to a sum; inside the element loops.
+void ScanPrinter::printSum(const ScanSum &sum, ScanElement &element) {
+  int degree = values.isFlexible(sum.matrix) ? 0 : values.natural(sum.matrix);
+  std::string condition = inside();
+  std::string value = element.at(sum.matrix, degree);
+  auto guarded = [&](const std::string &x) {
+    return condition.empty() ? x : "(" + condition + " ? " + x + " : 0)";
+  };
+  if (sum.kind == ScanSum::OverColumns && usesMatrix) {
+    f.text.line("left" + number(sum.slot) + "[e] = " + guarded(value) + ";");
+    return;
+  }
+  std::string weight;
+  if (sum.weight) {
+    ScanOperand &operand = values.operand(sum.weight, sum.weightDegree);
+    operand.isFetched = true;
+    weight = " * " + operand.name +
+             (operand.kind == ScanOperand::Row ? "[2 * a + e / 2]"
+                                               : "[2 * n + e % 2]");
+  }
+  std::string index = number(sum.slot);
+  index += sum.kind == ScanSum::OverColumns ? " + 2 * a + e / 2"
+           : sum.kind == ScanSum::OverRows  ? " + 2 * n + e % 2"
+                                            : "";
+  f.text.line("parts[" + index + "] += " + guarded(value) + weight + ";");
+  for (const Node *other : sum.others) {
+    f.text.line("parts[" + index +
+                "] += " + guarded(element.at(other, degree)) + ";");
+  }
+}
+
+void ScanPrinter::printToken() {
+  printFetches(false);
+
+  for (const ScanSum &sum : values.sums) {
+    if (sum.kind != ScanSum::OverColumns || !usesMatrix) {
+      continue;
+    }
+    std::string slot = number(sum.slot);
+    std::string from = "ones";
+    if (sum.weight) {
+      ScanOperand &operand = values.operand(sum.weight, sum.weightDegree);
+      from = "now + " + number(operand.offset) + " + columnPlace";
+    }
+    f.text.line("float right" + slot + "[" + number(2 * tiles.columnTiles) +
+                "];");
+    f.text.line("fetch(right" + slot + ", lane / 4 == p * " + number(slots) +
+                " + " + slot + " ? " + from + " : zeros);");
+  }
+  unrolled("n", tiles.columnTiles);
+  unrolled("a", tiles.rowTiles);
+  for (std::int64_t slot = 0; usesMatrix && slot < slots; ++slot) {
+    f.text.line("float left" + number(slot) + "[4];");
+  }
+  unrolled("e", 4);
+  ScanElement element(values, f.text, hints);
+  printStep(element);
+  for (const ScanSum &sum : values.sums) {
+    printSum(sum, element);
+  }
+  f.text.close();
+  for (std::int64_t slot = 0; usesMatrix && slot < slots; ++slot) {
+    std::string name = number(slot);
+    f.text.line((isExact ? "multiplyExactly" : "multiply") +
+                std::string("(columnSums[a], left") + name + ", right" + name +
+                "[2 * n], right" + name + "[2 * n + 1]);");
+  }
+  f.text.close();
+  f.text.close();
+}
+
+void ScanPrinter::printPuts() {
+  std::int64_t width = std::min<std::int64_t>(parts, 4);
+  std::int64_t perToken = parts / width * (width == 4 ? 144 : 32 * width);
+  std::int64_t before = usesMatrix ? tiles.rowTiles * 128 : 0;
+  f.text.line("putParts(to + " + number(before) + " + p * " + number(perToken) +
+              ", parts, lane);");
+}
+
+/// The results of the matrix instructions, turned by lanes so that neither
+/// those who write nor those who read meet on a bank.
+void ScanPrinter::printSlots() {
+  unrolled("a", tiles.rowTiles);
+  f.text.line("*reinterpret_cast<Four *>(to + a * 128 + (lane % 4 * 8 + (lane "
+              "/ 4 + lane % 4 * 2) % 8) * 4) = Four{{columnSums[a][0], "
+              "columnSums[a][1], "
+              "columnSums[a][2], columnSums[a][3]}};");
+  f.text.close();
+}
+
+} // namespace recurra::cuda
