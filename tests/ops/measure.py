@@ -43,7 +43,9 @@ def worst(actual, oracle, leading):
     if ref.size == 0:
         return 0.0
     norms = np.linalg.norm(ref, axis=-1)
-    floor = norms.mean(axis=1, keepdims=True) / 20
+    # As in runtime/RowError.cpp: the least norm that float holds with full
+    # precision, and some room.
+    floor = np.maximum(norms.mean(axis=1, keepdims=True) / 20, 1e-30)
     scale = np.maximum(norms, floor)
     error = np.linalg.norm(x - ref, axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):

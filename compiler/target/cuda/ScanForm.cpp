@@ -142,6 +142,7 @@ bool ScanForm::isPrepared(const Node *node) const {
     return llvm::all_of(node->operands,
                         [&](Node *operand) { return isPrepared(operand); });
   case Kind::Mask:
+  case Kind::Reduce:
     return !node->isMax && isPrepared(node->operands[0]);
   default:
     return false;
@@ -305,8 +306,8 @@ bool ScanForm::checkSteps() {
       return fail("what a state takes in depends on a state");
     }
   }
-  return !decay || (isPrepared(decay) && isPositive(decay)) ||
-         fail("the decay is not known to be positive");
+  return !decay || (isPrepared(decay) && isPositive(decay) && !hasSum(decay)) ||
+         fail("the decay is not known to be positive before sums");
 }
 
 /// A carry without axes, to which each token adds.

@@ -110,8 +110,9 @@ void ScanPrinter::placeRaw() {
     }
   };
   for (std::unique_ptr<ScanOperand> &operand : values.operands) {
-    if (operand->node && operand->kind != ScanOperand::Scalar) {
-      add(operand->node, operand->isTraced);
+    if (operand->node &&
+        (operand->kind != ScanOperand::Scalar || hasSum(operand->node))) {
+      add(operand->node, operand->isTraced || hasSum(operand->node));
     }
   }
 }
@@ -162,9 +163,25 @@ void ScanPrinter::collect() {
       if (operand.degree != 0) {
         values.power(-operand.degree);
       }
+    } else if (operand.node && hasSum(operand.node)) {
+      collectSums(operand.node);
     }
   }
   f.text = kept;
+}
+
+/// The sums of vectors within a number are operands of their own, and so are
+/// the numbers within those vectors.
+void ScanPrinter::collectSums(const Node *node) {
+  node = peel(node);
+  if (node->kind == Kind::Reduce) {
+    values.operand(node, 0);
+    prepared(node->operands[0], "i");
+    return;
+  }
+  for (const Node *operand : node->operands) {
+    collectSums(operand);
+  }
 }
 
 bool ScanPrinter::isPrintable() {
@@ -172,6 +189,9 @@ bool ScanPrinter::isPrintable() {
   std::function<bool(const Node *, const Axes &)> fits = [&](const Node *node,
                                                              const Axes &axes) {
     node = peel(node);
+    if (form.isPrepared(node)) {
+      return true;
+    }
     bool isSum = node->kind == Kind::Reduce;
     if (isSum && !form.isMatrix(node->operands[0])) {
       return axes.empty() && fits(node->operands[0], node->operands[0]->axes);

@@ -21,6 +21,7 @@ public:
 private:
   // Layout of shared memory.
   void collect();
+  void collectSums(const Node *node);
   void placeSums();
   void placeOperands();
   void placeRaw();
@@ -35,6 +36,8 @@ private:
   void printRuns();
   void printCopies();
   void printScalars();
+  void printPreparedSums();
+  std::string scalarText(const ScanOperand &operand);
   void printHeader();
   void printVectors(bool isRow, bool isTraced);
   void printEntries(llvm::ArrayRef<const ScanOperand *> wanted, bool padded);

@@ -51,6 +51,7 @@ void ScanPrinter::printProducers() {
   printHeader();
   f.text.line("waitForCopies<1>();");
   f.text.line(sync);
+  printPreparedSums();
   if (form.isReverse) {
     f.text.open("if (here.pass == 0)");
     printVectors(true, true);
@@ -205,19 +206,66 @@ void ScanPrinter::printScalars() {
                    "+ 1])) : 1");
   sequenceName = "here.chunk + t";
   for (std::unique_ptr<ScanOperand> &operand : values.operands) {
-    if (operand->kind != ScanOperand::Scalar) {
-      continue;
+    if (operand->kind == ScanOperand::Scalar &&
+        !(operand->node && hasSum(operand->node))) {
+      put(operand->offset, scalarText(*operand));
     }
-    std::string scale =
-        operand->degree == 0
-            ? ""
-            : "expf(" + std::to_string(-operand->degree) + ".0f * logScale[t])";
-    std::string value = operand->node ? prepared(operand->node, "") : "";
-    put(operand->offset, value.empty() || scale.empty()
-                             ? (value + scale).empty() ? "1" : value + scale
-                             : value + " * " + scale);
   }
   sequenceName.clear();
+}
+
+/// A number of token t, scaled.
+std::string ScanPrinter::scalarText(const ScanOperand &operand) {
+  std::string value = operand.node ? prepared(operand.node, "") : "";
+  if (operand.degree == 0) {
+    return value.empty() ? "1" : value;
+  }
+  std::string scale =
+      "expf(" + std::to_string(-operand.degree) + ".0f * logScale[t])";
+  return value.empty() ? scale : value + " * " + scale;
+}
+
+/// Numbers that hold sums over vectors: a warp adds up a token's, then has the
+/// numbers made of them.
+void ScanPrinter::printPreparedSums() {
+  SmallVector<const ScanOperand *> sums, numbers;
+  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
+    if (operand->kind == ScanOperand::Scalar && operand->node &&
+        hasSum(operand->node)) {
+      bool isSum = operand->node->kind == Kind::Reduce && operand->degree == 0;
+      (isSum ? sums : numbers).push_back(operand.get());
+    }
+  }
+  if (sums.empty()) {
+    return;
+  }
+  auto number = [](std::int64_t x) { return std::to_string(x); };
+  f.text.open("for (int t = producer; t < count; t += " +
+              number(tiles.producerWarps) + ")");
+  f.text.line("float *const now = stage + 16 + t * " + number(tokenFloats) +
+              ";");
+  for (const ScanOperand *sum : sums) {
+    const Node *source = sum->node->operands[0];
+    std::string name = f.text.name("total");
+    f.text.line("float " + name + " = 0;");
+    f.text.line("for (int i = lane; i < " +
+                (form.isRow(source) ? rowsHere() : columnsHere()) +
+                "; i += 32) " + name + " += " + prepared(source, "i") + ";");
+    f.text.line("overLanes<false>(" + name + ", lane);");
+    f.text.line("now[" + number(sum->offset) + "] = " + name + ";");
+  }
+  f.text.line("__syncwarp();");
+  f.text.line("const float *const logScale = logs + here.half * " +
+              number(2 * form.interval) + " + " + number(form.interval) +
+              " + at;");
+  sequenceName = "here.chunk + at + t";
+  for (const ScanOperand *operand : numbers) {
+    f.text.line("now[" + number(operand->offset) +
+                "] = " + scalarText(*operand) + ";");
+  }
+  sequenceName.clear();
+  f.text.close();
+  f.text.line(syncProducers());
 }
 
 void ScanPrinter::printHeader() {
@@ -310,7 +358,7 @@ std::string ScanPrinter::prepared(const Node *node, StringRef index) {
   if (node->kind == Kind::Constant) {
     return printNumber(node->attributes.get("value"));
   }
-  if (!index.empty() && node->axes.empty()) {
+  if (node->axes.empty() && (!index.empty() || node->kind == Kind::Reduce)) {
     return "now[" + std::to_string(values.operand(node, 0).offset) + "]";
   }
   if (node->kind == Kind::CopyIn && node->axes.empty()) {

@@ -28,6 +28,10 @@ Node *peel(Node *node) {
 // Equality of nodes
 //===----------------------------------------------------------------------===//
 
+bool hasSum(const Node *node) {
+  return node->kind == Kind::Reduce || llvm::any_of(node->operands, hasSum);
+}
+
 static bool isSameLoad(const Node *a, const Node *b) {
   auto one = cast<chunk::LoadOp>(a->op), other = cast<chunk::LoadOp>(b->op);
   if (one.getBuffer() != other.getBuffer() ||
@@ -66,6 +70,9 @@ bool isSame(const Node *a, const Node *b) {
     return a->value == b->value;
   case Kind::Constant:
     return a->attributes == b->attributes;
+  case Kind::Reduce:
+    return a->isMax == b->isMax && a->axes == b->axes &&
+           areSame(a->operands, b->operands);
   case Kind::Elementwise: {
     if (a->name != b->name || a->attributes != b->attributes) {
       return false;

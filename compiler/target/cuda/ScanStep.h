@@ -29,6 +29,9 @@ llvm::StringRef opOf(const Node *node);
 const Node *peel(const Node *node);
 Node *peel(Node *node);
 
+/// A sum is part of it.
+bool hasSum(const Node *node);
+
 /// What two bodies compute alike: the same ops on the same loads.
 bool isSame(const Node *a, const Node *b);
 

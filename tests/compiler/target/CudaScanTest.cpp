@@ -38,6 +38,7 @@ std::vector<Case> cases() {
       {"palimpsa", "NoToken", {1, 0, 1, 1, {}, {}}, 16, 16},
       {"simple_gla", "Padded", {1, 19, 2, 1, {}, {}}, 20, 25},
       {"sigmoid_gate", "Sliced", {1, 35, 2, 1, {}, {}}, 18, 40, 16},
+      {"unit_keys", "Padded", {1, 35, 2, 1, {}, {}}, 18, 20},
       {"linear_attention", "Sliced", {1, 34, 1, 1, {}, {}}, 16, 48, 16},
   };
 }
@@ -53,7 +54,18 @@ const Recurrence *findStranger(const std::string &name) {
     n = sigmoid(g) * n + square(v) * square(k);
     r.output("o", sum(q * S / (abs(n) + floor), K));
   });
-  return name == "sigmoid_gate" ? &sigmoidGate : findRecurrence(name);
+  // A prepared number that is a sum: the keys' norm.
+  static const Recurrence unitKeys = define("unit_keys", [](Builder &r) {
+    Axis K = r.axis("K"), V = r.axis("V");
+    Expr q = r.token("q", {K}), k = r.token("k", {K});
+    Expr v = r.token("v", {V}), g = r.token("g", {}, nonPositive);
+    dsl::State S = r.state("S", {K, V});
+    S = exp(g) * S + v * detach(l2norm(k, K));
+    r.output("o", sum(q * S, K));
+  });
+  return name == "sigmoid_gate" ? &sigmoidGate
+         : name == "unit_keys"  ? &unitKeys
+                                : findRecurrence(name);
 }
 
 class CudaScanTest : public testing::TestWithParam<Case> {
