@@ -9,7 +9,9 @@
 #include "runtime/Kernel.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace recurra {
@@ -103,10 +105,30 @@ DType leastExact(const Trial &trial) {
   return DType::F64;
 }
 
-constexpr unsigned otherSeed = 1234;
+constexpr unsigned otherSeeds[] = {1234, 1235, 1236};
 
-/// Gradients of the head and scalar inputs that want one, for other cotangents
-/// of the same outputs and states.
+/// Cotangents of the outputs and states that the trial gives some for.
+Values otherCotangents(const Trial &trial, unsigned seed) {
+  Values cotangents = drawCotangents(*trial.recurrence, trial.call, seed);
+  std::erase_if(cotangents.outputs, [&](const auto &entry) {
+    return !trial.cotangents.outputs.contains(entry.first);
+  });
+  std::erase_if(cotangents.finalStates, [&](const auto &entry) {
+    return !trial.cotangents.finalStates.contains(entry.first);
+  });
+  return cotangents;
+}
+
+void addSquares(const Array &array, Array &sum) {
+  sum.sizes = array.sizes;
+  sum.values.resize(array.values.size());
+  for (std::size_t i = 0; i < array.values.size(); ++i) {
+    sum.values[i] += array.values[i] * array.values[i];
+  }
+}
+
+/// How large gradients of the head and scalar inputs that want one are, over
+/// other cotangents of the same outputs and states: root mean squares.
 Arrays otherGradients(const Trial &trial, const Call &call) {
   const Recurrence &recurrence = *trial.recurrence;
   auto wanted = [&](const Input &input) {
@@ -118,17 +140,19 @@ Arrays otherGradients(const Trial &trial, const Call &call) {
                    wanted)) {
     return {};
   }
-  Values cotangents = drawCotangents(recurrence, trial.call, otherSeed);
-  std::erase_if(cotangents.outputs, [&](const auto &entry) {
-    return !trial.cotangents.outputs.contains(entry.first);
-  });
-  std::erase_if(cotangents.finalStates, [&](const auto &entry) {
-    return !trial.cotangents.finalStates.contains(entry.first);
-  });
-  Arrays all = differentiate(recurrence, call, cotangents).inputs, result;
-  for (const Input &input : recurrence.inputs) {
-    if (wanted(input)) {
-      result[input.name] = all.at(input.name);
+  Arrays result;
+  for (unsigned seed : otherSeeds) {
+    Values cotangents = otherCotangents(trial, seed);
+    Arrays all = differentiate(recurrence, call, cotangents).inputs;
+    for (const Input &input : recurrence.inputs) {
+      if (wanted(input)) {
+        addSquares(all.at(input.name), result[input.name]);
+      }
+    }
+  }
+  for (auto &[name, array] : result) {
+    for (double &x : array.values) {
+      x = std::sqrt(x / std::size(otherSeeds));
     }
   }
   return result;

@@ -112,11 +112,7 @@ std::string ScanPrinter::entryOf(bool isRow, std::int64_t x) const {
 /// Adds all partial sums of `sum` for entry `index`; the name of the result.
 std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
   std::int64_t rows = 16 * tiles.rowTiles, columns = 8 * tiles.columnTiles;
-  std::int64_t width =
-      std::min<std::int64_t>(std::max<std::int64_t>(parts, 1), 4);
-  std::int64_t perToken = parts / width * (width == 4 ? 144 : 32 * width);
-  std::string base = number(usesMatrix ? tiles.rowTiles * 128 : 0) + " + p * " +
-                     number(perToken);
+  std::string base = number(matrixFloats()) + " + p * " + number(partFloats());
   std::string part = "partAt<" + number(parts) + ">";
   std::string name =
       f.text.name(hints.contains(sum.reduce) ? hints.lookup(sum.reduce)

@@ -55,6 +55,13 @@ ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
   }
 }
 
+/// As `partAt` and `putParts` of the prelude have it.
+std::int64_t ScanKernel::partFloats() const {
+  constexpr std::int64_t most = 4, spread = 144;
+  std::int64_t width = std::min(parts, most);
+  return parts == 0 ? 0 : parts / width * (width == most ? spread : 32 * width);
+}
+
 std::int64_t ScanKernel::specialOffset() const {
   std::int64_t at = 0;
   for (const std::unique_ptr<ScanOperand> &operand : values.operands) {

@@ -40,6 +40,12 @@ protected:
   /// Where the factors lie that enter and leave a token's segment, after the
   /// token's vectors.
   std::int64_t specialOffset() const;
+  /// Floats that a warp's partial sums of one token take, and those before
+  /// them: results of matrix instructions.
+  std::int64_t partFloats() const;
+  std::int64_t matrixFloats() const {
+    return usesMatrix ? tiles.rowTiles * 128 : 0;
+  }
 
   // Barriers: numbered ones block, with those who arrive and those who wait.
   std::string numbered(llvm::StringRef action, llvm::StringRef event) const;

@@ -38,10 +38,7 @@ void ScanPrinter::placeSums() {
   if (parts > 2) {
     parts = ceilDiv(parts, 4) * 4;
   }
-  std::int64_t width = std::min<std::int64_t>(parts, 4);
-  std::int64_t perToken =
-      parts == 0 ? 0 : parts / width * (width == 4 ? 144 : 32 * width);
-  warpSums = (usesMatrix ? tiles.rowTiles * 128 : 0) + tiles.group * perToken;
+  warpSums = matrixFloats() + tiles.group * partFloats();
   // Warps four banks apart.
   warpSums = ceilDiv(warpSums, 32) * 32 + 4;
 }

@@ -237,11 +237,8 @@ void ScanPrinter::printToken() {
 }
 
 void ScanPrinter::printPuts() {
-  std::int64_t width = std::min<std::int64_t>(parts, 4);
-  std::int64_t perToken = parts / width * (width == 4 ? 144 : 32 * width);
-  std::int64_t before = usesMatrix ? tiles.rowTiles * 128 : 0;
-  f.text.line("putParts(to + " + number(before) + " + p * " + number(perToken) +
-              ", parts, lane);");
+  f.text.line("putParts(to + " + number(matrixFloats()) + " + p * " +
+              number(partFloats()) + ", parts, lane);");
 }
 
 /// The results of the matrix instructions, turned by lanes so that neither

@@ -377,10 +377,8 @@ std::string ScanElement::at(const Node *node, int degree) {
     auto hint = hints.find(node);
     name = text.name(hint == hints.end() ? "x" : hint->second);
     bool isCondition = node->element.isInteger(1);
-    bool isWrapped = value.front() == '(' && value.back() == ')';
     text.line((isCondition ? "const bool " : "const float ") + Twine(name) +
               " = " + value + ";");
-    (void)isWrapped;
   }
   return name;
 }
