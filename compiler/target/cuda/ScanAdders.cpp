@@ -10,8 +10,6 @@ namespace recurra::cuda {
 
 using Kind = Node::Kind;
 
-static std::string number(std::int64_t x) { return std::to_string(x); }
-
 void ScanPrinter::printAdders() {
   f.text.comment("Adds up what the walking warps hand over, and stores it.");
   f.text.line("const int thread = threadIdx.x - " +
@@ -50,21 +48,6 @@ void ScanPrinter::printAdders() {
   f.text.close();
 }
 
-/// The tokens of a group, one after the other; their sums are independent.
-void ScanPrinter::openGroup() {
-  unrolled("p", tiles.group);
-  f.text.open("if (isFull.value || done + p < count)");
-  f.text.line(std::string("const int t = ") +
-              (form.isReverse ? "count - 1 - done - p" : "done + p") + ";");
-  f.text.line("const float *const now = stage + 16 + t * " +
-              number(tokenFloats) + ";");
-}
-
-void ScanPrinter::closeGroup() {
-  f.text.close();
-  f.text.close();
-}
-
 /// How many entries of a vector each thread adds up.
 std::int64_t ScanPrinter::entriesOf(bool isRow) const {
   return ceilDiv(isRow ? tiles.rows() : tiles.columns(), 32 * tiles.adderWarps);
@@ -74,8 +57,7 @@ std::int64_t ScanPrinter::entriesOf(bool isRow) const {
 /// a pointer moves on by one.
 void ScanPrinter::printTargets() {
   f.text.line("const int adder = thread / 32;");
-  std::string length =
-      f.sequences[form.forall->getRegion(0).front().getArgument(0)].length;
+  const std::string &length = sequence().length;
   std::string first = form.isReverse ? "(" + length + " - 1)" : "0";
   targets.clear();
   for (const Node *node : form.stores) {
@@ -119,9 +101,6 @@ std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
                                              : std::string("total"));
   f.text.line("float " + name + " = 0;");
   std::string i = index.str();
-  auto loop = [&](StringRef variable, std::int64_t count) {
-    unrolled(variable, count);
-  };
   auto add = [&](const std::string &at) {
     f.text.line(name + " += from[" + at + "];");
   };
@@ -129,7 +108,7 @@ std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
     std::string warp = "(w * " + number(tiles.warpRows) + " + " + i + " / " +
                        number(rows) + ") * " + number(warpSums);
     std::string tile = i + " / 16 % " + number(tiles.rowTiles);
-    loop("w", tiles.warpColumns);
+    unrolled("w", tiles.warpColumns);
     if (usesMatrix) {
       std::string slot =
           "(p * " + number(slots) + " + " + number(sum.slot) + ")";
@@ -137,7 +116,7 @@ std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
           " + " + slot + " / 2 * 2) % 8) * 4 + " + i + " / 8 % 2 * 2 + " +
           slot + " % 2");
     } else {
-      loop("c", 4);
+      unrolled("c", 4);
       add(warp + " + " + base + " + " + part + "(" + number(sum.slot) +
           " + 2 * (" + tile + ") + " + i + " / 8 % 2, " + i + " % 8 * 4 + c)");
       f.text.close();
@@ -145,8 +124,8 @@ std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
     f.text.close();
   } else if (sum.kind == ScanSum::OverRows) {
     f.text.line("float " + name + "_odd = 0;");
-    loop("w", tiles.warpRows);
-    loop("g", 8);
+    unrolled("w", tiles.warpRows);
+    unrolled("g", 8);
     // Two chains of additions, half as long.
     f.text.line("(g % 2 ? " + name + "_odd : " + name + ") += from[(" + i +
                 " / " + number(columns) + " * " + number(tiles.warpRows) +
@@ -158,7 +137,7 @@ std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
     f.text.close();
     f.text.line(name + " += " + name + "_odd;");
   } else {
-    loop("w", tiles.computeWarps());
+    unrolled("w", tiles.computeWarps());
     add("w * " + number(warpSums) + " + " + base + " + " + part + "(" +
         number(sum.slot) + ", lane)");
     f.text.close();

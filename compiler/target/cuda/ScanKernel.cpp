@@ -55,6 +55,10 @@ ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
   }
 }
 
+Value ScanKernel::sequenceSpan() const {
+  return form.forall->getRegion(0).front().getArgument(0);
+}
+
 /// As `partAt` and `putParts` of the prelude have it.
 std::int64_t ScanKernel::partFloats() const {
   constexpr std::int64_t most = 4, spread = 144;
@@ -187,10 +191,7 @@ std::string ScanKernel::addressOf(Value buffer, OperandRange indices,
   auto type = cast<chunk::BufferType>(buffer.getType());
   std::string name = f.buffers.lookup(buffer), offset;
   unsigned dimension = 0;
-  const SequenceText &sequence =
-      f.sequences[form.forall->getRegion(0).front().getArgument(0)];
-  std::string number =
-      f.spans[form.forall->getRegion(0).front().getArgument(0)].origin;
+  std::string sequenceNumber = f.spans[sequenceSpan()].origin;
   auto add = [&](const Twine &index) {
     offset += (offset.empty() ? "(" : " + (") + index.str() + ") * " + name +
               ".strides[" + std::to_string(dimension++) + "]";
@@ -200,10 +201,11 @@ std::string ScanKernel::addressOf(Value buffer, OperandRange indices,
     std::string by = per == 1 ? "" : " / " + std::to_string(per);
     bool isSlice = span && span == form.slice;
     if (axis == "T" && per > 1) {
-      add(sequence.first + by + " + " + number + " + (" + token + ")" + by);
+      add(sequence().first + by + " + " + sequenceNumber + " + (" + token +
+          ")" + by);
     } else if (axis == "T") {
-      add(sequence.row);
-      add(sequence.start + " + " + token);
+      add(sequence().row);
+      add(sequence().start + " + " + token);
     } else if (span && (!isSlice || per > 1)) {
       add("(" + f.spans[span].origin + ")" + by);
     } else {
@@ -268,6 +270,20 @@ void ScanKernel::unrolled(StringRef index, std::int64_t count) {
   f.text.line("#pragma unroll");
   f.text.open("for (int " + index + " = 0; " + index + " < " +
               std::to_string(count) + "; ++" + index + ")");
+}
+
+void ScanKernel::openGroup() {
+  unrolled("p", tiles.group);
+  f.text.open("if (isFull.value || done + p < count)");
+  f.text.line(std::string("const int t = ") +
+              (form.isReverse ? "count - 1 - done - p" : "done + p") + ";");
+  f.text.line("const float *const now = stage + 16 + t * " +
+              number(tokenFloats) + ";");
+}
+
+void ScanKernel::closeGroup() {
+  f.text.close();
+  f.text.close();
 }
 
 void ScanKernel::openElements() {

@@ -22,6 +22,11 @@ protected:
   ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
              const cpu::AxisOrder &order);
 
+  /// The digits of a whole number, as the printed text has them.
+  static std::string number(std::int64_t x) { return std::to_string(x); }
+  /// The sequence that a task walks along.
+  const SequenceText &sequence() { return f.sequences[sequenceSpan()]; }
+
   // Memory.
   /// One element as an lvalue. Axes that the access keeps are indexed by `row`
   /// and `column`.
@@ -58,6 +63,9 @@ protected:
   void openElements();
   void closeElements();
   void unrolled(llvm::StringRef index, std::int64_t count);
+  /// The tokens of a group, one after the other; their sums are independent.
+  void openGroup();
+  void closeGroup();
   /// Conditions on the element (a, n, e); empty if it always exists.
   std::string insideRow(), insideColumn(), inside();
 
@@ -78,6 +86,7 @@ protected:
 
 private:
   std::string countOf(mlir::StringAttr axis, std::int64_t extent);
+  mlir::Value sequenceSpan() const;
 };
 
 } // namespace recurra::cuda

@@ -260,7 +260,6 @@ std::string ScanPrinter::print(func::FuncOp function) {
 }
 
 void ScanPrinter::printHead() {
-  auto number = [](std::int64_t x) { return std::to_string(x); };
   std::string rows = form.rows.str(), columns = form.columns.str();
   f.text.line("");
   f.text.comment(
@@ -285,7 +284,6 @@ void ScanPrinter::printHead() {
 }
 
 void ScanPrinter::printShared() {
-  auto number = [](std::int64_t x) { return std::to_string(x); };
   std::int64_t sums = tiles.computeWarps() * warpSums;
   f.text.comment("Shared memory: two stages of prepared tokens, two of partial "
                  "sums.");

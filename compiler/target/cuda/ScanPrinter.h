@@ -67,7 +67,7 @@ private:
   void printCut();
   void printExactSum(const ScanSum &sum);
   void loadStates(llvm::StringRef chunk);
-  void storeMatrix(const Node *store, llvm::StringRef value);
+  void storeMatrix(chunk::StoreOp store, llvm::StringRef value);
 
   // Warps that add.
   void printAdders();
@@ -76,8 +76,6 @@ private:
   std::string entryOf(bool isRow, std::int64_t x) const;
   std::int64_t scalarAdder() const { return tiles.adderWarps > 1 ? 1 : 0; }
   void printVectorSums(bool isRow);
-  void openGroup();
-  void closeGroup();
   void printScalarSums();
   void printStores(ScanSum::Kind kind, std::int64_t x);
   std::string added(const Node *node, llvm::StringRef index);

@@ -85,8 +85,7 @@ void ScanPrinter::printStaged() {
 
 /// Where the runs of a sequence begin to be walked.
 std::string ScanPrinter::firstChunk() {
-  std::string length =
-      f.sequences[form.forall->getRegion(0).front().getArgument(0)].length;
+  const std::string &length = sequence().length;
   std::string step = std::to_string(form.interval);
   return form.isReverse ? "(" + length + " - 1 + " + step + ") / " + step +
                               " * " + step + " - " + step
@@ -98,8 +97,7 @@ std::string ScanPrinter::firstChunk() {
 void ScanPrinter::printRuns() {
   std::string threads = std::to_string(32 * tiles.producerWarps);
   std::string sync = syncProducers();
-  std::string length =
-      f.sequences[form.forall->getRegion(0).front().getArgument(0)].length;
+  const std::string &length = sequence().length;
   std::string step = std::to_string(form.interval);
   f.text.open("auto enter = [&](Index chunk, int half) -> Place");
   f.text.line("if (chunk < 0 || chunk >= " + length + ") return Place{};");
@@ -239,7 +237,6 @@ void ScanPrinter::printPreparedSums() {
   if (sums.empty()) {
     return;
   }
-  auto number = [](std::int64_t x) { return std::to_string(x); };
   f.text.open("for (int t = producer; t < count; t += " +
               number(tiles.producerWarps) + ")");
   f.text.line("float *const now = stage + 16 + t * " + number(tokenFloats) +
@@ -302,7 +299,6 @@ void ScanPrinter::printHeader() {
 /// All operands along one axis, or those of the walk to the segments' ends. A
 /// thread has the same entries of every token.
 void ScanPrinter::printVectors(bool isRow, bool isTraced) {
-  auto number = [](std::int64_t x) { return std::to_string(x); };
   SmallVector<const ScanOperand *> wanted;
   for (std::unique_ptr<ScanOperand> &operand : values.operands) {
     if (operand->kind == (isRow ? ScanOperand::Row : ScanOperand::Column) &&

@@ -7,8 +7,6 @@ using namespace mlir;
 
 namespace recurra::cuda {
 
-static std::string number(std::int64_t x) { return std::to_string(x); }
-
 void ScanPrinter::printTokens() {
   std::string floats = number(tiles.computeWarps() * warpSums);
   f.text.open("auto walk = [&](auto isCutHere, auto isFull)");
@@ -21,12 +19,7 @@ void ScanPrinter::printTokens() {
   if (usesMatrix) {
     f.text.line("float columnSums[" + number(tiles.rowTiles) + "][4] = {};");
   }
-  unrolled("p", tiles.group);
-  f.text.open("if (isFull.value || done + p < count)");
-  f.text.line(std::string("const int t = ") +
-              (form.isReverse ? "count - 1 - done - p" : "done + p") + ";");
-  f.text.line("const float *const now = stage + 16 + t * " +
-              number(tokenFloats) + ";");
+  openGroup();
   if (form.decay && !form.isReverse) {
     printRestart();
   }
@@ -40,8 +33,7 @@ void ScanPrinter::printTokens() {
   if (parts > 0) {
     printPuts();
   }
-  f.text.close();
-  f.text.close();
+  closeGroup();
   if (usesMatrix) {
     printSlots();
   }

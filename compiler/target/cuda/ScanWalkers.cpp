@@ -8,8 +8,6 @@ namespace recurra::cuda {
 
 using Kind = Node::Kind;
 
-static std::string number(std::int64_t x) { return std::to_string(x); }
-
 void ScanPrinter::printWalkers() {
   f.text.comment("Walks the tokens. Lane 4 g + c has rows g, g + 8 and columns "
                  "2 c, 2 c + 1 of each 16 x 8 tile.");
@@ -172,8 +170,7 @@ void ScanPrinter::loadStates(StringRef chunk) {
 }
 
 /// Stores one element of a matrix; inside the element loops.
-void ScanPrinter::storeMatrix(const Node *node, StringRef value) {
-  auto store = cast<chunk::StoreOp>(node->op);
+void ScanPrinter::storeMatrix(chunk::StoreOp store, StringRef value) {
   std::string condition = inside();
   f.text.line((condition.empty() ? "" : "if (" + condition + ") ") + "narrow(" +
               addressOf(store.getBuffer(), store.getIndices(), "header[5]",
@@ -186,7 +183,8 @@ void ScanPrinter::printFinal() {
   for (cpu::Nest &part : form.top->getNests()) {
     for (Node *node : part.nodes) {
       if (node->kind == Kind::CopyOut && !node->axes.empty()) {
-        storeMatrix(node, boundary(node->operands[0], rowText, columnText));
+        storeMatrix(cast<chunk::StoreOp>(node->op),
+                    boundary(node->operands[0], rowText, columnText));
       }
     }
   }
@@ -267,12 +265,7 @@ void ScanPrinter::printEnter() {
       auto store = dyn_cast<chunk::StoreOp>(op);
       for (auto [init, name] : llvm::zip(inits, stateNames)) {
         if (store && store.getValue() == init) {
-          std::string condition = inside();
-          f.text.line((condition.empty() ? "" : "if (" + condition + ") ") +
-                      "narrow(" +
-                      addressOf(store.getBuffer(), store.getIndices(),
-                                "header[5]", rowText, columnText) +
-                      ", " + name + "[a][n][e]);");
+          storeMatrix(store, name + "[a][n][e]");
         }
       }
     }
