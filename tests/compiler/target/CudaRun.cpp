@@ -6,12 +6,15 @@
 #include "compiler/passes/RecToChunk.h"
 #include "compiler/target/cuda/KernelPrinter.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 #include "mlir/Parser/Parser.h"
+#include "tests/compiler/ChunkRun.h"
 
 #include <algorithm>
 #include <dlfcn.h>
+#include <gtest/gtest.h>
 
 using namespace mlir;
 
@@ -64,17 +67,19 @@ CudaRun::~CudaRun() {
 void CudaRun::build() {
   SmallString<128> input, output;
   int file = 0;
-  llvm::sys::fs::createTemporaryFile("recurra", "cpp", file, input);
+  if (llvm::sys::fs::createTemporaryFile("recurra", "cpp", file, input) ||
+      llvm::sys::fs::createTemporaryFile("recurra", "so", output)) {
+    error = "no temporary file for the emulated program";
+    return;
+  }
+  llvm::FileRemover inputRemover(input), outputRemover(output);
   llvm::raw_fd_ostream(file, /*shouldClose=*/true) << source;
-  llvm::sys::fs::createTemporaryFile("recurra", "so", output);
   int status = llvm::sys::ExecuteAndWait(
       RECURRA_CXX, {RECURRA_CXX, "-std=c++17", "-O1", "-w", "-shared", "-fPIC",
                     "-ffp-contract=fast", "-fno-slp-vectorize", "-I",
                     RECURRA_SOURCE_DIR, "-o", output, input});
   library =
       status == 0 ? dlopen(output.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
-  llvm::sys::fs::remove(input);
-  llvm::sys::fs::remove(output);
   if (!library) {
     error = "the emulated program does not compile";
     return;
@@ -144,6 +149,15 @@ Arrays CudaRun::run(const KernelSizes &sizes, const Arrays &given, bool spread,
     results[keyOf(argument)].values = tensor.read();
   }
   return results;
+}
+
+void compare(const Arrays &given, const Arrays &expected, Argument::Kind kind,
+             double tolerance) {
+  for (auto &[name, array] : expected) {
+    Arrays found{{name, given.at(keyOf({kind, name, DType::F64, {}}))}};
+    std::string where;
+    EXPECT_LE(distance(found, {{name, array}}, where), tolerance) << where;
+  }
 }
 
 } // namespace recurra

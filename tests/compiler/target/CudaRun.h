@@ -33,4 +33,8 @@ private:
   void *library = nullptr;
 };
 
+/// Each expected array against the one that a run left for its argument.
+void compare(const Arrays &given, const Arrays &expected, Argument::Kind kind,
+             double tolerance);
+
 } // namespace recurra

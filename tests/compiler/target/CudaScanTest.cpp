@@ -16,6 +16,7 @@ using namespace recurra::dsl;
 namespace {
 
 struct Case {
+  // NOLINTNEXTLINE(readability-identifier-naming): GoogleTest's name
   friend void PrintTo(const Case &given, std::ostream *os) {
     *os << given.entry << given.name;
   }
@@ -100,15 +101,6 @@ protected:
     ASSERT_EQ(kernel.error, "");
   }
 
-  static void compare(const Arrays &given, const Arrays &expected,
-                      Argument::Kind kind, double tolerance) {
-    for (auto &[name, array] : expected) {
-      Arrays found{{name, given.at(keyOf({kind, name, DType::F64, {}}))}};
-      std::string where;
-      EXPECT_LE(distance(found, {{name, array}}, where), tolerance) << where;
-    }
-  }
-
   /// Each gate's gradient to some of its own digits, however small it is.
   static void expectRelative(const Arrays &arrays, const Array &expected) {
     const Array &found =
@@ -127,6 +119,7 @@ protected:
   }
 
   static constexpr std::int64_t interval = 32;
+  // NOLINTNEXTLINE(bugprone-random-generator-seed): the same inputs always
   std::mt19937 random{3};
   const Recurrence *recurrence = nullptr;
   Call call;
