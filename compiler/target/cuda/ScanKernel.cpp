@@ -36,7 +36,8 @@ static constexpr const char *names[] = {
     "shared",      "one",        "here",     "after",
     "enter",       "next",       "copy",     "Place",
     "left",        "right",      "entering", "leaving",
-    "begin"};
+    "begin",       "rowWords",   "words",    "columnWords",
+    "takePart",    "pairOf",     "rest",     "multiplyParts"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)
@@ -61,13 +62,40 @@ Value ScanKernel::sequenceSpan() const {
 
 /// As `partAt` and `putParts` of the prelude have it.
 std::int64_t ScanKernel::partFloats() const {
-  constexpr std::int64_t most = 4, spread = 144;
-  std::int64_t width = std::min(parts, most);
-  return parts == 0 ? 0 : parts / width * (width == most ? spread : 32 * width);
+  constexpr std::int64_t whole = 4, spread = 144;
+  return parts / whole * spread + parts % whole * 32;
+}
+
+std::int64_t ScanKernel::productFloats() const {
+  if (values.products.list.empty()) {
+    return 0;
+  }
+  return ScanProducts::rowWords * tiles.rows() +
+         values.products.columnWords * tiles.columns();
+}
+
+std::pair<std::int64_t, std::int64_t> ScanKernel::weightSpan() const {
+  std::int64_t first = stageFloats, last = 0;
+  for (const ScanSum &sum : values.sums) {
+    for (const std::unique_ptr<ScanOperand> &operand : values.operands) {
+      if (sum.kind == ScanSum::OverColumns && sum.weight && operand->node &&
+          operand->degree == sum.weightDegree &&
+          isSame(operand->node, sum.weight)) {
+        first = std::min(first, operand->offset);
+        last = std::max(last, operand->offset);
+      }
+    }
+  }
+  return {std::min(first, last), last};
+}
+
+std::int64_t ScanKernel::zeroFloats() const {
+  auto [first, last] = weightSpan();
+  return last - first + 2 * tiles.columnTiles;
 }
 
 std::int64_t ScanKernel::specialOffset() const {
-  std::int64_t at = 0;
+  std::int64_t at = productFloats();
   for (const std::unique_ptr<ScanOperand> &operand : values.operands) {
     at += operand->kind == ScanOperand::Row      ? tiles.rows()
           : operand->kind == ScanOperand::Column ? tiles.columns()

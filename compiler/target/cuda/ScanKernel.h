@@ -48,6 +48,12 @@ protected:
   /// Floats that a warp's partial sums of one token take, and those before
   /// them: results of matrix instructions.
   std::int64_t partFloats() const;
+  /// Where the first and the last weight of a sum over columns lie, and the
+  /// zeros that lanes without one read in their place.
+  std::pair<std::int64_t, std::int64_t> weightSpan() const;
+  std::int64_t zeroFloats() const;
+  /// Words that a token's outer products take.
+  std::int64_t productFloats() const;
   std::int64_t matrixFloats() const {
     return usesMatrix ? tiles.rowTiles * 128 : 0;
   }

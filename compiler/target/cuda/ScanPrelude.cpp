@@ -60,6 +60,13 @@ __device__ inline void multiply(float (&d)[4], const float (&x)[4], float b0, fl
       : "r"(__float_as_uint(x[0])), "r"(__float_as_uint(x[2])), "r"(__float_as_uint(x[1])), "r"(__float_as_uint(x[3])),
         "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
+// d += a b on bf16 operands, two to a word: a 16 x 8, of which a lane holds two
+// columns of its two rows, b 8 x 8.
+__device__ inline void multiplyParts(float (&d)[4], const float (&a)[2], unsigned b) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(b));
+}
 // The same to f32's precision: operands in two parts each, the product of the
 // small ones left out.
 __device__ inline void multiplyExactly(float (&d)[4], const float (&x)[4], float b0, float b1) {
@@ -96,19 +103,29 @@ template <int n> __device__ inline void fetch(float (&to)[n], const float *from)
 // Where part k of n of a lane lies among those of its warp: up to four side by
 // side, with gaps that keep the readers of one part on different banks.
 template <int n> __device__ inline int partAt(int k, int lane) {
-  constexpr int width = n == 1 ? 1 : n == 2 ? 2 : 4;
-  return k / width * (width == 4 ? 144 : 32 * width) + lane * width + k % width;
+  constexpr int whole = n / 4 * 4, pair = n % 4 / 2 * 2;
+  return k < whole          ? k / 4 * 144 + lane * 4 + k % 4
+         : k < whole + pair ? n / 4 * 144 + lane * 2 + k - whole
+                            : n / 4 * 144 + 32 * pair + lane;
 }
 template <int n> __device__ inline void putParts(float *to, const float (&parts)[n], int lane) {
-  if constexpr (n % 4 == 0) {
 #pragma unroll
-    for (int k = 0; k < n; k += 4)
-      *reinterpret_cast<Four *>(to + partAt<n>(k, lane)) = Four{{parts[k], parts[k + 1], parts[k + 2], parts[k + 3]}};
-  } else if constexpr (n == 2) {
-    *reinterpret_cast<Two *>(to + partAt<n>(0, lane)) = Two{{parts[0], parts[1]}};
-  } else {
-    to[lane] = parts[0];
-  }
+  for (int k = 0; k + 4 <= n; k += 4)
+    *reinterpret_cast<Four *>(to + partAt<n>(k, lane)) = Four{{parts[k], parts[k + 1], parts[k + 2], parts[k + 3]}};
+  if constexpr (n % 4 >= 2)
+    *reinterpret_cast<Two *>(to + partAt<n>(n / 4 * 4, lane)) = Two{{parts[n / 4 * 4], parts[n / 4 * 4 + 1]}};
+  if constexpr (n % 2 == 1) to[partAt<n>(n - 1, lane)] = parts[n - 1];
+}
+// The leading eight bits of x, as bf16 in the upper half of a word; the rest of
+// x stays. Three such parts are all of it.
+__device__ inline unsigned takePart(float &x) {
+  const unsigned part = __float_as_uint(x) & 0xffff0000u;
+  x -= __uint_as_float(part);
+  return part;
+}
+// Two parts in one word.
+__device__ inline float pairOf(unsigned low, unsigned high) {
+  return __uint_as_float(__byte_perm(low, high, 0x7632));
 }
 template <bool isTrue> struct Choice { static constexpr bool value = isTrue; };
 

@@ -35,9 +35,6 @@ void ScanPrinter::placeSums() {
              : sum.kind == ScanSum::OverRows  ? 2 * tiles.columnTiles
                                               : 1;
   }
-  if (parts > 2) {
-    parts = ceilDiv(parts, 4) * 4;
-  }
   warpSums = matrixFloats() + tiles.group * partFloats();
   // Warps four banks apart.
   warpSums = ceilDiv(warpSums, 32) * 32 + 4;
@@ -56,6 +53,8 @@ void ScanPrinter::placeOperands() {
   };
   place(ScanOperand::Row, tiles.rows());
   place(ScanOperand::Column, tiles.columns());
+  values.products.offset = at;
+  at += productFloats();
   at += 2; // entering, leaving
   place(ScanOperand::Scalar, 1);
   tokenFloats = ceilDiv(at, 4) * 4;
@@ -75,6 +74,12 @@ void ScanPrinter::placeOperands() {
     bool isScaled = operand->node && operand->degree != 0;
     operand->name =
         f.text.name((hint.empty() ? "x" : hint) + (isScaled ? "_scaled" : ""));
+  }
+  for (ScanProduct &product : values.products.list) {
+    std::string what = product.isAddition ? "addition" : "product";
+    product.name = f.text.name(what);
+    product.right = f.text.name(what + "_right");
+    product.pick = f.text.name(what + "_pick");
   }
 }
 
@@ -112,35 +117,62 @@ void ScanPrinter::placeRaw() {
       add(operand->node, operand->isTraced || hasSum(operand->node));
     }
   }
+  for (const ScanProduct &product : values.products.list) {
+    add(product.row, product.isAddition);
+    add(product.column, product.isAddition);
+  }
 }
 
 std::int64_t ScanPrinter::sharedBytes() const {
   std::int64_t floats = 2 * stageFloats + 2 * tiles.computeWarps() * warpSums +
-                        4 * tiles.columnTiles + 4 * form.interval + 8;
+                        zeroFloats() + 2 * tiles.columnTiles +
+                        4 * form.interval + 8;
   constexpr std::int64_t segments = 2 * 16, barriers = 4 * 8;
   return ceilDiv(4 * floats, 128) * 128 + rawBytes + segments + barriers;
+}
+
+/// The degree at which a sum's weight is prepared already, else the one that
+/// undoes the matrix's. Vectors of 16 bits are no less exact in a matrix
+/// instruction, unless they are scaled.
+int ScanPrinter::weightDegree(const ScanSum &sum, int natural) const {
+  if (!sum.weight) {
+    return 0;
+  }
+  bool has[2] = {false, false};
+  for (const std::unique_ptr<ScanOperand> &operand : values.operands) {
+    bool isIt = operand->node && isSame(operand->node, sum.weight);
+    has[0] |= isIt && operand->degree == -natural;
+    has[1] |= isIt && operand->degree == 0;
+  }
+  bool isExact = form.isReverse && sum.kind == ScanSum::OverColumns &&
+                 ScanProducts::isExact(sum.weight);
+  return isExact || (!has[0] && has[1]) ? 0 : -natural;
+}
+
+/// Backward: runs the step for the products that it asks for. What it asks for
+/// besides is asked for again when they are known.
+void ScanPrinter::collectProducts() {
+  KernelText kept = f.text;
+  ScanElement element(values, f.text, hints);
+  values.products.collect();
+  printProducts(element);
+  printStep(element);
+  values.products.choose();
+  isInPlace = canStepInPlace();
+  values.operands.clear();
+  f.text = kept;
 }
 
 /// Runs the printers for what they ask of operands; their text is dropped.
 void ScanPrinter::collect() {
   KernelText kept = f.text;
-  stateNames.assign(form.states.size(), "x");
-  adjointNames.assign(form.adjoints.size(), "x");
-  totalNames.assign(form.totals.size(), "x");
   ScanElement element(values, f.text, hints);
+  printProducts(element);
   printStep(element);
   for (ScanSum &sum : values.sums) {
     int natural =
         values.isFlexible(sum.matrix) ? 0 : values.natural(sum.matrix);
-    if (sum.weight) {
-      bool has[2] = {false, false};
-      for (std::unique_ptr<ScanOperand> &operand : values.operands) {
-        bool isIt = operand->node && isSame(operand->node, sum.weight);
-        has[0] |= isIt && operand->degree == -natural;
-        has[1] |= isIt && operand->degree == 0;
-      }
-      sum.weightDegree = !has[0] && has[1] ? 0 : -natural;
-    }
+    sum.weightDegree = weightDegree(sum, natural);
     sum.degree = natural + sum.weightDegree;
   }
   placeSums();
@@ -164,7 +196,40 @@ void ScanPrinter::collect() {
       collectSums(operand.node);
     }
   }
+  for (const ScanProduct &product : values.products.list) {
+    for (auto [node, degree] :
+         {std::pair(product.row, product.rowDegree),
+          std::pair(product.column, product.columnDegree)}) {
+      factorText(node, degree, false);
+    }
+  }
   f.text = kept;
+}
+
+/// Finds what the kernel needs and where it lies; products by instructions only
+/// if their words fit. False if a block's shared memory cannot hold it.
+bool ScanPrinter::layOut() {
+  constexpr std::int64_t mostShared = 227 * 1024 - 1024;
+  stateNames.assign(form.states.size(), "x");
+  adjointNames.assign(form.adjoints.size(), "x");
+  totalNames.assign(form.totals.size(), "x");
+  for (bool hasProducts : {true, false}) {
+    values.operands.clear();
+    values.products = {};
+    isInPlace = false;
+    raws.clear();
+    rawBytes = 0;
+    if (hasProducts) {
+      collectProducts();
+    }
+    collect();
+    placeOperands();
+    placeRaw();
+    if (sharedBytes() <= mostShared) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// The sums of vectors within a number are operands of their own, and so are
@@ -201,14 +266,9 @@ bool ScanPrinter::isPrintable() {
   std::int64_t overColumns = llvm::count_if(values.sums, [](ScanSum &sum) {
     return sum.kind == ScanSum::OverColumns;
   });
-  constexpr std::int64_t mostShared = 227 * 1024 - 1024, mostWalkers = 16;
-  if (tiles.computeWarps() > mostWalkers) {
-    return false;
-  }
-  collect();
-  placeOperands();
-  placeRaw();
-  return values.isSound() && overColumns <= 8 && sharedBytes() <= mostShared &&
+  constexpr std::int64_t mostWalkers = 16;
+  return tiles.computeWarps() <= mostWalkers && layOut() && values.isSound() &&
+         overColumns <= 8 &&
          llvm::all_of(form.stores,
                       [&](Node *store) {
                         return fits(store->operands[0], store->axes);
@@ -225,9 +285,7 @@ bool ScanPrinter::isPrintable() {
 std::string ScanPrinter::print(func::FuncOp function) {
   printHead();
   printBuffers(function, f);
-  collect();
-  placeOperands();
-  placeRaw();
+  layOut();
   printShared();
   std::string roles = std::to_string(tiles.roleWarps());
   f.text.open("if (warp < " + roles + ")");
@@ -291,14 +349,12 @@ void ScanPrinter::printShared() {
   f.text.line("float *const stages = reinterpret_cast<float *>(shared);");
   f.text.line("float *const sums = stages + " + number(2 * stageFloats) + ";");
   f.text.line("float *const zeros = sums + " + number(2 * sums) + ";");
-  f.text.line("float *const ones = zeros + " + number(2 * tiles.columnTiles) +
-              ";");
+  f.text.line("float *const ones = zeros + " + number(zeroFloats()) + ";");
   f.text.line("float *const logs = ones + " + number(2 * tiles.columnTiles) +
               ";");
-  std::int64_t bytes = ceilDiv(4 * (2 * stageFloats + 2 * sums +
-                                    4 * tiles.columnTiles + 4 * form.interval),
-                               128) *
-                       128;
+  std::int64_t floats = 2 * stageFloats + 2 * sums + zeroFloats() +
+                        2 * tiles.columnTiles + 4 * form.interval;
+  std::int64_t bytes = ceilDiv(4 * floats, 128) * 128;
   for (const ScanVector &raw : raws) {
     auto type = cast<chunk::LoadOp>(raw.load->op).getBuffer().getType();
     std::string element = storedName(type.getElement());
@@ -320,10 +376,10 @@ void ScanPrinter::printShared() {
   initialise("staged", tiles.producerWarps);
   initialise("added", tiles.adderWarps);
   f.text.close();
-  f.text.open("for (int i = threadIdx.x; i < " + number(2 * tiles.columnTiles) +
+  std::int64_t constants = zeroFloats() + 2 * tiles.columnTiles;
+  f.text.open("for (int i = threadIdx.x; i < " + number(constants) +
               "; i += " + number(32 * tiles.warps()) + ")");
-  f.text.line("zeros[i] = 0;");
-  f.text.line("ones[i] = 1;");
+  f.text.line("zeros[i] = zeros + i < ones ? 0 : 1;");
   f.text.close();
   f.text.line("syncBlock();");
 }

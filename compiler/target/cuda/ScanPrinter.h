@@ -20,6 +20,9 @@ public:
 
 private:
   // Layout of shared memory.
+  bool layOut();
+  void collectProducts();
+  int weightDegree(const ScanSum &sum, int natural) const;
   void collect();
   void collectSums(const Node *node);
   void placeSums();
@@ -40,13 +43,20 @@ private:
   std::string scalarText(const ScanOperand &operand);
   void printHeader();
   void printVectors(bool isRow, bool isTraced);
-  void printEntries(llvm::ArrayRef<const ScanOperand *> wanted, bool padded);
+  void printEntries(llvm::ArrayRef<const ScanOperand *> wanted, bool padded,
+                    llvm::function_ref<void()> printWords);
   std::string prepared(const Node *node, llvm::StringRef index);
+  void printParts(const std::string &name, const std::string &value,
+                  std::int64_t count);
+  std::string factorText(const Node *node, int degree, bool padded);
+  void printRowWords(bool isTraced, bool padded);
+  void printColumnWords(bool isTraced, bool padded);
 
   // Warps that walk.
   void printWalkers();
   void printInitial();
   void printTrace();
+  void printTracedStep();
   void printMain();
   void printEnter();
   void printLeave();
@@ -55,7 +65,16 @@ private:
   void printRestart();
   void printFetches(bool isTraced);
   void markTraced();
+  void printPicks();
+  void printProductFetches(bool isTraced);
+  void printProducts(ScanElement &element);
+  void printMultiply(const ScanProduct &product, const std::string &to);
+  ScanElement steppedElement();
+  bool isReady(const ScanSum &sum);
+  bool canStepInPlace();
   void printStep(ScanElement &element);
+  void printStepBack();
+  void printRights();
   void printSum(const ScanSum &sum, ScanElement &element);
   void printSlots();
   void printPuts();
@@ -86,6 +105,11 @@ private:
   std::string sumOfVector(const Node *node);
   void printTotals();
 
+  /// All states step by instructions, and nothing but ready sums reads what
+  /// was before the token.
+  bool isInPlace = false;
+  /// Of each state: its value after additions that are products, if any.
+  llvm::SmallVector<std::string> additionNames;
   llvm::DenseMap<const Node *, std::string> sumNames;
   /// Of each store: the threads' pointers, and the stride per token.
   llvm::DenseMap<const Node *, std::pair<std::string, std::string>> targets;

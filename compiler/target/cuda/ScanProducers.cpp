@@ -308,7 +308,8 @@ void ScanPrinter::printVectors(bool isRow, bool isTraced) {
   }
   std::int64_t width = isRow ? tiles.rows() : tiles.columns();
   bool padded = isPadded(isRow ? form.rows : form.columns, width);
-  for (std::int64_t x = 0; x < width && !wanted.empty();
+  bool hasWords = !values.products.list.empty();
+  for (std::int64_t x = 0; x < width && (hasWords || !wanted.empty());
        x += 32 * tiles.producerWarps) {
     std::string entry =
         number(x) + (isRow ? " + thread"
@@ -320,14 +321,19 @@ void ScanPrinter::printVectors(bool isRow, bool isTraced) {
       f.text.line("const bool isEntry = i < " +
                   (isRow ? rowsHere() : columnsHere()) + ";");
     }
-    printEntries(wanted, padded);
+    printEntries(wanted, padded, [&] {
+      if (hasWords) {
+        isRow ? printRowWords(isTraced, padded)
+              : printColumnWords(isTraced, padded);
+      }
+    });
     f.text.close();
   }
 }
 
 /// Entry i of every token.
 void ScanPrinter::printEntries(ArrayRef<const ScanOperand *> wanted,
-                               bool padded) {
+                               bool padded, function_ref<void()> printWords) {
   f.text.line("float *now = stage + 16;");
   f.text.line("#pragma unroll 4");
   f.text.open("for (int t = 0; t < count; ++t)");
@@ -340,6 +346,7 @@ void ScanPrinter::printEntries(ArrayRef<const ScanOperand *> wanted,
     f.text.line("now[" + std::to_string(operand->offset) + " + place] = " +
                 (padded ? "isEntry ? " + value + " : 0" : value) + ";");
   }
+  printWords();
   f.text.line("now += " + std::to_string(tokenFloats) + ";");
   f.text.close();
 }

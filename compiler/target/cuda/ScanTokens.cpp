@@ -10,9 +10,12 @@ namespace recurra::cuda {
 void ScanPrinter::printTokens() {
   std::string floats = number(tiles.computeWarps() * warpSums);
   f.text.open("auto walk = [&](auto isCutHere, auto isFull)");
-  f.text.line("#pragma unroll 1");
-  f.text.open(
-      "for (int done = 0; done < count; done += " + number(tiles.group) + ")");
+  f.text.line("const int end = isFull.value ? " + number(scanUnit) +
+              " : count;");
+  f.text.line(form.isReverse ? "#pragma unroll (isFull.value ? 2 : 1)"
+                             : "#pragma unroll 1");
+  f.text.open("for (int done = 0; done < end; done += " + number(tiles.group) +
+              ")");
   f.text.line("float *const to = sums + group % 2 * " + floats + " + warp * " +
               number(warpSums) + ";");
   f.text.line("waitFor(added + group % 2, group / 2 % 2 ^ 1);");
@@ -61,9 +64,7 @@ void ScanPrinter::printCut() {
   f.text.line("const float entering = now[" + number(specialOffset()) + "];");
   loadHeld("before");
   for (const ScanSum &sum : values.sums) {
-    if (sum.kind == ScanSum::OverBoth && values.pending(sum.matrix) == -1) {
-      printExactSum(sum);
-    }
+    printExactSum(sum);
   }
   f.text.open("if (before != " + number(form.interval) + ")");
   multiplyAll("entering", false, true);
@@ -71,7 +72,9 @@ void ScanPrinter::printCut() {
   f.text.close();
 }
 
-void ScanPrinter::printExactSum(const ScanSum &sum) {
+/// An element behind the token's step: its adjoints are made, its states are
+/// those before the token.
+ScanElement ScanPrinter::steppedElement() {
   ScanElement element(values, f.text, hints);
   for (auto [adjoint, name] : llvm::zip(form.adjoints, adjointNames)) {
     element.made[peel(adjoint.value)] = name + "[a][n][e]";
@@ -81,17 +84,34 @@ void ScanPrinter::printExactSum(const ScanSum &sum) {
     element.before.push_back(name + "[a][n][e]");
     element.after.push_back(name + "[a][n][e]");
   }
+  return element;
+}
+
+/// The matrices that a sum adds up.
+static SmallVector<const Node *> matricesOf(const ScanSum &sum) {
   SmallVector<const Node *> matrices(sum.others.begin(), sum.others.end());
   matrices.push_back(sum.matrix);
-  if (!llvm::all_of(matrices,
-                    [&](const Node *node) { return element.isReady(node); })) {
+  return matrices;
+}
+
+/// A sum over whole matrices of what is there behind the token's step.
+bool ScanPrinter::isReady(const ScanSum &sum) {
+  ScanElement element = steppedElement();
+  return sum.kind == ScanSum::OverBoth && values.pending(sum.matrix) == -1 &&
+         llvm::all_of(matricesOf(sum),
+                      [&](const Node *node) { return element.isReady(node); });
+}
+
+void ScanPrinter::printExactSum(const ScanSum &sum) {
+  if (!isReady(sum)) {
     return; // the token's other values are gone
   }
+  ScanElement element = steppedElement();
   std::string name = f.text.name("exact");
   f.text.line("float " + name + " = 0;");
   openElements();
   std::string condition = inside();
-  for (const Node *matrix : matrices) {
+  for (const Node *matrix : matricesOf(sum)) {
     std::string value = element.at(matrix, values.natural(matrix));
     f.text.line(name + " += " +
                 (condition.empty()
@@ -127,12 +147,20 @@ void ScanPrinter::printStep(ScanElement &element) {
   for (auto [i, state] : llvm::enumerate(form.states)) {
     std::string at = stateNames[i] + "[a][n][e]", sum;
     for (const AffineStep::Term &term : state.step.terms) {
-      sum += element.term(term);
+      sum += element.addition(term) ? "" : element.term(term);
     }
+    const std::string &next = additionNames[i];
     std::string known = f.text.name(stateNames[i] + "_known");
+    if (isInPlace) {
+      f.text.line("const float " + known + " = " + at + ";");
+      element.before.push_back("");
+      element.after.push_back(known);
+      continue;
+    }
     std::string made = f.text.name(stateNames[i] + "_made");
     f.text.line("const float " + known + " = " + at + ";");
-    f.text.line("const float " + made + " = " + known + sum + ";");
+    f.text.line("const float " + made + " = " +
+                (next.empty() ? known : next + "[e]") + sum + ";");
     f.text.line(at + " = " + made + ";");
     element.before.push_back(form.isReverse ? made : known);
     element.after.push_back(form.isReverse ? known : made);
@@ -145,6 +173,9 @@ void ScanPrinter::printStep(ScanElement &element) {
     next.push_back(element.at(adjoint.value, -1));
   }
   for (const ScanSum &sum : values.sums) {
+    if (isInPlace && isReady(sum)) {
+      continue;
+    }
     if (!values.isFlexible(sum.matrix)) {
       element.at(sum.matrix, values.natural(sum.matrix));
     }
@@ -188,36 +219,70 @@ void ScanPrinter::printSum(const ScanSum &sum, ScanElement &element) {
   }
 }
 
-void ScanPrinter::printToken() {
-  printFetches(false);
-
+/// The sums' weights, each for the lanes of its own result column; the others
+/// read zeros, from as far behind their start.
+void ScanPrinter::printRights() {
+  std::int64_t first = weightSpan().first;
   for (const ScanSum &sum : values.sums) {
-    if (sum.kind != ScanSum::OverColumns || !usesMatrix) {
+    if (sum.kind != ScanSum::OverColumns) {
       continue;
     }
     std::string slot = number(sum.slot);
-    std::string from = "ones";
+    std::string mine = "lane / 4 == p * " + number(slots) + " + " + slot;
+    std::string from = "(" + mine + " ? ones : zeros)";
     if (sum.weight) {
       ScanOperand &operand = values.operand(sum.weight, sum.weightDegree);
-      from = "now + " + number(operand.offset) + " + columnPlace";
+      from = "(" + mine + " ? now + columnPlace + " + number(first) +
+             " : zeros) + " + number(operand.offset - first);
     }
     f.text.line("float right" + slot + "[" + number(2 * tiles.columnTiles) +
                 "];");
-    f.text.line("fetch(right" + slot + ", lane / 4 == p * " + number(slots) +
-                " + " + slot + " ? " + from + " : zeros);");
+    f.text.line("fetch(right" + slot + ", " + from + ");");
+  }
+}
+
+/// The states' step back after all that reads them, so that an instruction can
+/// work in place, and the sums of what was before the token.
+void ScanPrinter::printStepBack() {
+  ScanElement element = steppedElement();
+  for (auto [state, name] : llvm::zip(form.states, stateNames)) {
+    for (const AffineStep::Term &term : state.step.terms) {
+      printMultiply(*element.addition(term), name + "[a][n]");
+    }
+  }
+  unrolled("e", 4);
+  for (const ScanSum &sum : values.sums) {
+    if (isReady(sum)) {
+      printSum(sum, element);
+    }
+  }
+  f.text.close();
+}
+
+void ScanPrinter::printToken() {
+  printFetches(false);
+  printProductFetches(false);
+  if (usesMatrix) {
+    printRights();
   }
   unrolled("n", tiles.columnTiles);
   unrolled("a", tiles.rowTiles);
   for (std::int64_t slot = 0; usesMatrix && slot < slots; ++slot) {
     f.text.line("float left" + number(slot) + "[4];");
   }
-  unrolled("e", 4);
   ScanElement element(values, f.text, hints);
+  printProducts(element);
+  unrolled("e", 4);
   printStep(element);
   for (const ScanSum &sum : values.sums) {
-    printSum(sum, element);
+    if (!isInPlace || !isReady(sum)) {
+      printSum(sum, element);
+    }
   }
   f.text.close();
+  if (isInPlace) {
+    printStepBack();
+  }
   for (std::int64_t slot = 0; usesMatrix && slot < slots; ++slot) {
     std::string name = number(slot);
     f.text.line((isExact ? "multiplyExactly" : "multiply") +

@@ -266,7 +266,45 @@ std::string ScanElement::vector(const Node *node, int degree) {
   return operand.name + index;
 }
 
-/// The vector of the shorter axis takes what is missing of the degree.
+/// What of the degree each of two factors takes: all of it the vector of the
+/// shorter axis, unless a row spares an exact column, for an instruction.
+std::pair<int, int> ScanElement::share(const Node *a, const Node *b,
+                                       int degree) const {
+  bool isALonger = form.isRow(a)      ? form.rowExtent > form.columnExtent
+                   : form.isColumn(a) ? form.columnExtent >= form.rowExtent
+                                      : form.isPrepared(b);
+  for (auto [row, column] : {std::pair(a, b), std::pair(b, a)}) {
+    if (form.isReverse && form.isRow(row) && form.isColumn(column) &&
+        ScanProducts::isExact(column)) {
+      isALonger = column == a;
+    }
+  }
+  return isALonger ? std::pair(0, degree) : std::pair(degree, 0);
+}
+
+/// Backward, of a prepared row and column: the instruction's product, or null.
+const ScanProduct *ScanElement::outer(const Node *a, const Node *b, int degree,
+                                      bool isAddition, bool isNegative) {
+  a = peel(a);
+  b = peel(b);
+  auto [ofA, ofB] = share(a, b, degree);
+  for (auto [row, ofRow, column, ofColumn] :
+       {std::tuple(a, ofA, b, ofB), std::tuple(b, ofB, a, ofA)}) {
+    if (form.isReverse && form.isRow(row) && form.isColumn(column) &&
+        form.isPrepared(row) && form.isPrepared(column)) {
+      ScanProduct wanted;
+      wanted.row = row;
+      wanted.column = column;
+      wanted.rowDegree = ofRow;
+      wanted.columnDegree = ofColumn;
+      wanted.isAddition = isAddition;
+      wanted.isNegative = isNegative;
+      return values.products.find(wanted);
+    }
+  }
+  return nullptr;
+}
+
 std::string ScanElement::product(const Node *a, const Node *b, int degree) {
   a = peel(a);
   b = peel(b);
@@ -283,11 +321,11 @@ std::string ScanElement::product(const Node *a, const Node *b, int degree) {
     return "(" + x + " * " + y + ")";
   };
   if (isAFlexible && isBFlexible) {
-    bool isALonger = form.isRow(a)      ? form.rowExtent > form.columnExtent
-                     : form.isColumn(a) ? form.columnExtent >= form.rowExtent
-                                        : form.isPrepared(b);
-    return isALonger ? times(at(a, 0), at(b, degree))
-                     : times(at(a, degree), at(b, 0));
+    if (const ScanProduct *made = outer(a, b, degree, false, false)) {
+      return made->name + "[e]";
+    }
+    auto [ofA, ofB] = share(a, b, degree);
+    return times(at(a, ofA), at(b, ofB));
   }
   if (isAFlexible) {
     int rest = values.natural(b);
@@ -304,6 +342,11 @@ std::string ScanElement::product(const Node *a, const Node *b, int degree) {
 std::string ScanElement::term(const AffineStep::Term &term) {
   std::string value = term.b ? product(term.a, term.b, 1) : at(peel(term.a), 1);
   return (term.isNegative != form.isReverse ? " - " : " + ") + value;
+}
+
+const ScanProduct *ScanElement::addition(const AffineStep::Term &term) {
+  bool isNegative = term.isNegative != form.isReverse;
+  return term.b ? outer(term.a, term.b, 1, true, isNegative) : nullptr;
 }
 
 std::string ScanElement::compute(const Node *node, int degree) {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "compiler/target/cuda/KernelText.h"
-#include "compiler/target/cuda/ScanForm.h"
+#include "compiler/target/cuda/ScanProducts.h"
 #include "compiler/target/cuda/ScanTiles.h"
 
 namespace recurra::cuda {
@@ -44,6 +44,7 @@ public:
   ScanOperand &power(int exponent) { return operand(nullptr, -exponent); }
   std::vector<std::unique_ptr<ScanOperand>> operands;
   std::vector<ScanSum> sums;
+  ScanProducts products;
 
   /// The degree at which a node costs nothing.
   int natural(const Node *node) const;
@@ -82,6 +83,8 @@ public:
   /// An expression of what is kept at this degree.
   std::string at(const Node *node, int degree);
   std::string term(const AffineStep::Term &term);
+  /// The term as a matrix instruction adds it, or null.
+  const ScanProduct *addition(const AffineStep::Term &term);
   /// Names of the values before and after the token, and of the adjoints.
   llvm::SmallVector<std::string> before, after, adjoints;
   /// New adjoints, where they are known already.
@@ -91,6 +94,9 @@ public:
 
 private:
   std::string product(const Node *a, const Node *b, int degree);
+  std::pair<int, int> share(const Node *a, const Node *b, int degree) const;
+  const ScanProduct *outer(const Node *a, const Node *b, int degree,
+                           bool isAddition, bool isNegative);
   std::string vector(const Node *node, int degree);
   std::string compute(const Node *node, int degree);
   std::string scaled(const std::string &text, int from, int to);

@@ -23,6 +23,7 @@ void ScanPrinter::printWalkers() {
               number(8 * tiles.columnTiles) + " + lane % 4 * " +
               number(2 * tiles.columnTiles) + ";");
   f.text.line("unsigned unit = 0, group = 0;");
+  printPicks();
   if (form.isReverse) {
     std::int64_t states = form.states.size();
     std::int64_t perToken =
@@ -204,13 +205,44 @@ void ScanPrinter::markTraced() {
   ScanElement element(values, f.text, hints);
   for (const ScanState &state : form.states) {
     for (const AffineStep::Term &term : state.step.terms) {
-      element.term(term);
+      if (!element.addition(term)) {
+        element.term(term);
+      }
     }
   }
   for (auto [i, operand] : llvm::enumerate(values.operands)) {
     operand->isTraced = operand->isFetched;
     operand->isFetched |= i < fetched.size() && fetched[i];
   }
+}
+
+/// What the states take in from one token, on the way forward.
+void ScanPrinter::printTracedStep() {
+  ScanElement element(values, f.text, hints);
+  printFetches(true);
+  printProductFetches(true);
+  unrolled("n", tiles.columnTiles);
+  unrolled("a", tiles.rowTiles);
+  SmallVector<std::string> sums;
+  for (auto [state, name] : llvm::zip(form.states, stateNames)) {
+    std::string sum;
+    for (AffineStep::Term term : state.step.terms) {
+      if (const ScanProduct *product = element.addition(term)) {
+        printMultiply(*product, name + "[a][n]");
+        continue;
+      }
+      term.isNegative = !term.isNegative; // printed for the way back
+      sum += element.term(term);
+    }
+    sums.push_back(sum);
+  }
+  unrolled("e", 4);
+  for (auto [sum, name] : llvm::zip(sums, stateNames)) {
+    if (!sum.empty()) {
+      f.text.line(name + "[a][n][e] = " + name + "[a][n][e]" + sum + ";");
+    }
+  }
+  closeElements();
 }
 
 /// Forward from the start of the run; the states at the ends of segments are
@@ -229,18 +261,7 @@ void ScanPrinter::printTrace() {
   f.text.open("if (header[1] >> t & 1)");
   multiplyAll("now[" + special + "]", true, false);
   f.text.close();
-  ScanElement element(values, f.text, hints);
-  printFetches(true);
-  openElements();
-  for (auto [state, name] : llvm::zip(form.states, stateNames)) {
-    std::string sum;
-    for (AffineStep::Term term : state.step.terms) {
-      term.isNegative = !term.isNegative; // printed for the way back
-      sum += element.term(term);
-    }
-    f.text.line(name + "[a][n][e] = " + name + "[a][n][e]" + sum + ";");
-  }
-  closeElements();
+  printTracedStep();
   f.text.open("if (header[2] >> t & 1)");
   copyHeld("header[4] + t");
   f.text.close();
@@ -291,9 +312,8 @@ void ScanPrinter::printMain() {
   printEnter();
   printTokens();
   std::string condition = form.decay ? "flags & isCut || " : "";
-  f.text.comment("The straight walk has no branch between the tokens of a "
-                 "group.");
-  f.text.open("if (" + condition + "count % " + number(tiles.group) + " != 0)");
+  f.text.comment("The straight walk has no branch between tokens.");
+  f.text.open("if (" + condition + "count != " + number(scanUnit) + ")");
   f.text.line("walk(Choice<true>(), Choice<false>());");
   f.text.close();
   f.text.open("else");

@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <regex>
 
 using namespace recurra;
 using namespace recurra::dsl;
@@ -26,6 +27,7 @@ struct Case {
   std::int64_t tile = 0; ///< of V
   double decay = 1;      ///< times the log gates
   double gate = 0;       ///< if not zero, every log gate
+  bool isHalf = false;   ///< vectors are bf16
 };
 
 std::vector<Case> cases() {
@@ -41,6 +43,19 @@ std::vector<Case> cases() {
       {"sigmoid_gate", "Sliced", {1, 35, 2, 1, {}, {}}, 18, 40, 16},
       {"unit_keys", "Padded", {1, 35, 2, 1, {}, {}}, 18, 20},
       {"linear_attention", "Sliced", {1, 34, 1, 1, {}, {}}, 16, 48, 16},
+      {"palimpsa", "HalfSliced", {1, 37, 2, 1, {}, {}}, 48, 40, 16, 1, 0, true},
+      {"palimpsa", "HalfPadded", {2, 50, 2, 2, {}, {}}, 37, 19, 0, 9, 0, true},
+      {"palimpsa",
+       "HalfStrong",
+       {1, 41, 1, 1, {0, 17, 17, 18, 41}, {}},
+       16,
+       24,
+       0,
+       1,
+       -20,
+       true},
+      {"simple_gla", "Half", {1, 35, 2, 1, {}, {}}, 40, 24, 0, 1, 0, true},
+      {"sigmoid_gate", "Half", {1, 35, 2, 1, {}, {}}, 18, 40, 16, 1, 0, true},
   };
 }
 
@@ -69,6 +84,44 @@ const Recurrence *findStranger(const std::string &name) {
                                 : findRecurrence(name);
 }
 
+/// The text with one argument's vectors in bf16.
+void halve(std::string &text, const std::string &argument) {
+  std::smatch found;
+  std::regex declaration("%(\\w+): (!\\w+) \\{chunk.arg = \"" + argument +
+                         "\"");
+  if (!std::regex_search(text, found, declaration)) {
+    return;
+  }
+  std::string value = found[1], type = found[2], half = type + "_half";
+  auto replace = [&](const std::string &before, const std::string &behind) {
+    text = std::regex_replace(
+        text,
+        std::regex("(%" + value + before + ": )" + type + "(" + behind + ")"),
+        "$1" + half + "$2");
+  };
+  replace("", " \\{");
+  replace("\\[.*\\] ", " ->");
+  if (text.find(half + " =") == std::string::npos) {
+    std::regex_search(text, found, std::regex(type + " = (.*)f32>"));
+    text = half + " = " + found[1].str() + "bf16>\n" + text;
+  }
+}
+
+/// To the nearest that bf16 has, ties away from zero.
+double toHalf(double x) {
+  int exponent = 0;
+  double mantissa = std::frexp(x, &exponent);
+  return std::ldexp(std::round(std::ldexp(mantissa, 8)), exponent - 8);
+}
+
+void halve(Arrays &arrays) {
+  for (auto &[name, array] : arrays) {
+    for (double &x : array.values) {
+      x = toHalf(x);
+    }
+  }
+}
+
 class CudaScanTest : public testing::TestWithParam<Case> {
 protected:
   void SetUp() override {
@@ -82,6 +135,9 @@ protected:
         x = given.gate ? given.gate : x * given.decay;
       }
     }
+    if (given.isHalf) {
+      halve(call.inputs);
+    }
   }
 
   /// Runs a chunk function; its results are added to `arrays`.
@@ -90,8 +146,19 @@ protected:
          at = text.find("f64", at + 3)) {
       text.replace(at, 3, "f32");
     }
+    for (const char *name : {"q", "k", "v", "beta"}) {
+      if (GetParam().isHalf) {
+        halve(text, std::string("input ") + name);
+      }
+    }
+    if (GetParam().isHalf) {
+      halve(text, "output-cotangent o");
+    }
     CudaRun kernel(text, /*isScan=*/true);
     ASSERT_EQ(kernel.error, "") << kernel.source;
+    bool isReverse = text.find("output-cotangent") != std::string::npos;
+    EXPECT_EQ(GetParam().isHalf && isReverse,
+              kernel.source.find("rowWords[") != std::string::npos);
     kernel.checkpointInterval = interval;
     KernelSizes sizes{call.batch, call.tokens, call.heads, call.group,
                       call.offsets};
@@ -142,6 +209,9 @@ TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
   compare(arrays, expected.outputs, Argument::Output, 2e-5);
   compare(arrays, expected.finalStates, Argument::FinalState, 2e-5);
   Values cotangents = randomCotangents(*recurrence, call, random);
+  if (GetParam().isHalf) {
+    halve(cotangents.outputs);
+  }
   Gradients gradients = evaluator.backward(cotangents);
   ASSERT_EQ(evaluator.error, "");
   add(arrays, Argument::OutputCotangent, cotangents.outputs);
