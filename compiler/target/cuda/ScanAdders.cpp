@@ -31,9 +31,10 @@ void ScanPrinter::printAdders() {
   f.text.line("const float *const from = sums + group % 2 * " +
               number(tiles.computeWarps() * warpSums) + ";");
   f.text.line(numbered("block", "summed"));
-  printVectorSums(true);
-  printVectorSums(false);
+  printRowSums();
+  printColumnSums();
   printScalarSums();
+  printNextTargets();
   f.text.line("arrive(added + group % 2, lane);");
   f.text.line("++group;");
   f.text.close("};");
@@ -48,15 +49,14 @@ void ScanPrinter::printAdders() {
   f.text.close();
 }
 
-/// How many entries of a vector each thread adds up.
-std::int64_t ScanPrinter::entriesOf(bool isRow) const {
-  return ceilDiv(isRow ? tiles.rows() : tiles.columns(), 32 * tiles.adderWarps);
-}
-
 /// Where each thread's results go, token after token: tokens come in order, so
-/// a pointer moves on by one.
+/// a pointer moves on with each group. Results of later rounds lie strides
+/// apart.
 void ScanPrinter::printTargets() {
-  f.text.line("const int adder = thread / 32;");
+  f.text.comment("Rows are shared out from the first warp on, columns from the "
+                 "last one back.");
+  f.text.line("const int adder = thread / 32, columnAdder = " +
+              number(tiles.adderWarps - 1) + " - adder;");
   const std::string &length = sequence().length;
   std::string first = form.isReverse ? "(" + length + " - 1)" : "0";
   targets.clear();
@@ -64,32 +64,108 @@ void ScanPrinter::printTargets() {
     auto store = cast<chunk::StoreOp>(node->op);
     auto type = store.getBuffer().getType();
     std::string buffer = f.buffers.lookup(store.getBuffer());
-    std::string name = f.text.name(buffer + "_to");
-    std::string element = storedName(type.getElement());
-    std::int64_t entries = node->axes.empty() ? 1 : entriesOf(form.isRow(node));
-    f.text.line(element + " *" + name + "[" + number(entries) + "];");
-    for (std::int64_t x = 0; x < entries; ++x) {
-      std::string entry = "(" + entryOf(form.isRow(node), x) + ")";
-      f.text.line(name + "[" + number(x) + "] = &" +
-                  addressOf(store.getBuffer(), store.getIndices(), first, entry,
-                            entry) +
-                  ";");
+    Target target{f.text.name(buffer + "_to"),
+                  f.text.name(buffer + "_perToken"), ""};
+    bool isColumn = form.isColumn(node);
+    std::string entry =
+        isColumn ? "(" + columnEntry("columnAdder") + ")" : "thread";
+    f.text.line(
+        storedName(type.getElement()) + " *" + target.name + " = &" +
+        addressOf(store.getBuffer(), store.getIndices(), first, entry, entry) +
+        ";");
+    f.text.line("const Index " + target.perToken + " = " +
+                (form.isReverse ? "-" : "") + strideOf(store.getBuffer(), "T") +
+                ";");
+    if (!node->axes.empty()) {
+      std::int64_t entries =
+          isColumn ? tiles.adderWarps / tiles.group * 8 * tiles.columnTiles
+                   : 32 * tiles.adderWarps;
+      target.perRound = number(entries) + " * " +
+                        strideOf(store.getBuffer(), node->axes[0].name);
     }
-    std::string stride = f.text.name(buffer + "_perToken");
-    f.text.line("const Index " + stride + " = " + (form.isReverse ? "-" : "") +
-                buffer + ".strides[" + number(type.findAxis("T") + 1) + "];");
-    targets[node] = {name, stride};
+    targets[node] = target;
   }
 }
 
-/// The entry that a thread adds as its x-th: rows from the first warp on,
-/// columns from the last one back, so that work is even.
-std::string ScanPrinter::entryOf(bool isRow, std::int64_t x) const {
-  std::string base = number(32 * tiles.adderWarps * x);
-  return isRow ? base + " + thread"
-               : base + " + (" + number(tiles.adderWarps - 1) +
-                     " - adder) * 32 + lane";
+/// The pointers go on to the next group's tokens.
+void ScanPrinter::printNextTargets() {
+  for (const Node *node : form.stores) {
+    const Target &target = targets[node];
+    f.text.line(target.name + " += (isFull.value ? " + number(tiles.group) +
+                " : count - done) * " + target.perToken + ";");
+  }
 }
+
+//===----------------------------------------------------------------------===//
+// Sums over rows
+//===----------------------------------------------------------------------===//
+
+// A warp adds what one token and one column of walking warps left: lanes of the
+// same lane % 4 have parts of the same columns.
+
+/// The power of two that holds a lane's entries of one sum.
+std::int64_t ScanPrinter::columnWidth() const {
+  std::int64_t width = 2;
+  while (width < 2 * tiles.columnTiles) {
+    width *= 2;
+  }
+  return width;
+}
+
+/// The column that a lane has in the end.
+std::string ScanPrinter::columnEntry(const std::string &task) const {
+  std::string part = "lane / " + number(32 / columnWidth());
+  return task + " / " + number(tiles.group) + " * " +
+         number(8 * tiles.columnTiles) + " + " + part +
+         " / 2 * 8 + lane % 4 * 2 + " + part + " % 2";
+}
+
+/// Of one sum; the name of the result.
+std::string ScanPrinter::columnSumText(const ScanSum &sum) {
+  std::string name =
+      f.text.name(hints.contains(sum.reduce) ? hints.lookup(sum.reduce)
+                                             : std::string("total"));
+  std::string all = f.text.name(name + "_parts");
+  f.text.line("float " + all + "[" + number(columnWidth()) + "] = {};");
+  unrolled("w", tiles.warpRows);
+  f.text.line("addParts<" + number(parts) + ", " + number(sum.slot) + ", " +
+              number(2 * tiles.columnTiles) + ">(" + all + ", from + (" + task +
+              " / " + number(tiles.group) + " * " + number(tiles.warpRows) +
+              " + w) * " + number(warpSums) + " + " + number(matrixFloats()) +
+              " + p * " + number(partFloats()) + ", lane);");
+  f.text.close();
+  f.text.line("const float " + name + " = overGroups(" + all + ", lane);");
+  return name;
+}
+
+void ScanPrinter::printColumnSums() {
+  if (llvm::none_of(form.stores,
+                    [&](const Node *node) { return form.isColumn(node); })) {
+    return;
+  }
+  std::int64_t tasks = tiles.warpColumns * tiles.group;
+  for (std::int64_t x = 0; x * tiles.adderWarps < tasks; ++x) {
+    sumNames.clear();
+    task = "(" + number(x * tiles.adderWarps) + " + columnAdder)";
+    f.text.open("if (" + task + " < " + number(tasks) + ")");
+    f.text.line("const int p = columnAdder % " + number(tiles.group) + ";");
+    openToken();
+    std::string part = "lane / " + number(32 / columnWidth());
+    f.text.line("const int i = " + columnEntry(task) + ";");
+    f.text.line("const int place = " + placeOf(false) + ";");
+    f.text.line("const bool isMine = lane % " + number(32 / columnWidth()) +
+                " < 4 && " + part + " < " + number(2 * tiles.columnTiles) +
+                " && i < " + columnsHere() + ";");
+    printStores(ScanSum::OverRows, x);
+    f.text.close();
+    f.text.close();
+    task.clear();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Sums of an entry
+//===----------------------------------------------------------------------===//
 
 /// Adds all partial sums of `sum` for entry `index`; the name of the result.
 std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
@@ -163,7 +239,8 @@ std::string ScanPrinter::addedSum(const Node *node, StringRef index) {
       values.sums, [&](const ScanSum &sum) { return sum.reduce == node; });
   std::string &name = sumNames[node];
   if (name.empty()) {
-    name = sumText(sum, index);
+    bool isByTask = !task.empty() && sum.kind == ScanSum::OverRows;
+    name = isByTask ? columnSumText(sum) : sumText(sum, index);
   }
   return sum.degree == 0 ? name
                          : "(" + name + " * now[" +
@@ -250,38 +327,38 @@ void ScanPrinter::printStores(ScanSum::Kind kind, std::int64_t x) {
     }
     auto store = cast<chunk::StoreOp>(node->op);
     std::string value = added(node->operands[0], "i");
-    std::string condition = kind == ScanSum::OverBoth ? "lane == 0" : "";
+    std::string condition = kind == ScanSum::OverBoth ? "lane == 0"
+                            : isColumn                ? "isMine"
+                                                      : "";
     if (store.getFirst()) {
       condition += (condition.empty() ? "" : " && ") +
                    (f.spans[store.getFirst()].origin + " == 0");
     }
-    auto &[name, stride] = targets[node];
-    std::string to = name + "[" + number(x) + "]";
+    const Target &target = targets[node];
+    std::string at = "p * " + target.perToken;
+    if (x > 0) {
+      at += " + " + number(x) + " * " + target.perRound;
+    }
     f.text.line((condition.empty() ? "" : "if (" + condition + ") ") +
-                "narrow(*" + to + ", " + value + ");");
-    f.text.line(to + " += " + stride + ";");
+                "narrow(" + target.name + "[" + at + "], " + value + ");");
   }
 }
 
-static bool hasStore(const ScanForm &form, bool isRow) {
-  return llvm::any_of(form.stores, [&](const Node *node) {
-    return isRow ? form.isRow(node) : form.isColumn(node);
-  });
-}
-
-/// Sums of entries along one axis, and what is stored of them.
-void ScanPrinter::printVectorSums(bool isRow) {
-  if (!hasStore(form, isRow)) {
+/// Sums of the rows' entries, and what is stored of them.
+void ScanPrinter::printRowSums() {
+  if (llvm::none_of(form.stores,
+                    [&](const Node *node) { return form.isRow(node); })) {
     return;
   }
-  std::string end = isRow ? rowsHere() : columnsHere();
-  for (std::int64_t x = 0; x < entriesOf(isRow); ++x) {
+  std::int64_t threads = 32 * tiles.adderWarps;
+  for (std::int64_t x = 0; x * threads < tiles.rows(); ++x) {
     sumNames.clear();
-    f.text.open("if (" + entryOf(isRow, x) + " < " + end + ")");
-    f.text.line("const int i = " + entryOf(isRow, x) + ";");
-    f.text.line("const int place = " + placeOf(isRow) + ";");
+    f.text.line("if (const int i = " + number(x * threads) + " + thread; i < " +
+                rowsHere() + ")");
+    f.text.open("");
+    f.text.line("const int place = " + placeOf(true) + ";");
     openGroup();
-    printStores(isRow ? ScanSum::OverColumns : ScanSum::OverRows, x);
+    printStores(ScanSum::OverColumns, x);
     closeGroup();
     f.text.close();
   }

@@ -37,7 +37,9 @@ static constexpr const char *names[] = {
     "enter",       "next",       "copy",     "Place",
     "left",        "right",      "entering", "leaving",
     "begin",       "rowWords",   "words",    "columnWords",
-    "takePart",    "pairOf",     "rest",     "multiplyParts"};
+    "takePart",    "pairOf",     "rest",     "multiplyParts",
+    "addParts",    "overGroups", "isMine",   "cuts",
+    "columnAdder"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)
@@ -245,6 +247,18 @@ std::string ScanKernel::addressOf(Value buffer, OperandRange indices,
          ".data)[" + (offset.empty() ? "0" : offset) + "]";
 }
 
+std::string ScanKernel::strideOf(Value buffer, StringRef wanted) {
+  auto type = cast<chunk::BufferType>(buffer.getType());
+  unsigned dimension = 0;
+  for (StringAttr axis : type.getNames()) {
+    dimension += axis == "T" ? 2 : 1; // a batch row, then a token
+    if (axis == wanted) {
+      break;
+    }
+  }
+  return f.buffers.lookup(buffer) + ".strides[" + number(dimension - 1) + "]";
+}
+
 /// A value before or after the loops, at one row and column.
 std::string ScanKernel::boundary(const Node *node, StringRef row,
                                  StringRef column) {
@@ -302,6 +316,10 @@ void ScanKernel::unrolled(StringRef index, std::int64_t count) {
 
 void ScanKernel::openGroup() {
   unrolled("p", tiles.group);
+  openToken();
+}
+
+void ScanKernel::openToken() {
   f.text.open("if (isFull.value || done + p < count)");
   f.text.line(std::string("const int t = ") +
               (form.isReverse ? "count - 1 - done - p" : "done + p") + ";");

@@ -33,6 +33,8 @@ protected:
   std::string addressOf(mlir::Value buffer, mlir::OperandRange indices,
                         llvm::StringRef token, llvm::StringRef row,
                         llvm::StringRef column);
+  /// A tensor's stride along one of its axes.
+  std::string strideOf(mlir::Value buffer, llvm::StringRef axis);
   /// A value before or after the loops, at one row and column.
   std::string boundary(const Node *node, llvm::StringRef row,
                        llvm::StringRef column);
@@ -71,6 +73,7 @@ protected:
   void unrolled(llvm::StringRef index, std::int64_t count);
   /// The tokens of a group, one after the other; their sums are independent.
   void openGroup();
+  void openToken(); ///< the group's token p
   void closeGroup();
   /// Conditions on the element (a, n, e); empty if it always exists.
   std::string insideRow(), insideColumn(), inside();

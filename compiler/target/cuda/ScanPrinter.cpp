@@ -25,15 +25,23 @@ void ScanPrinter::placeSums() {
     tiles.group = 1;
   }
   slots = parts = 0;
+  auto place = [&](ScanSum &sum, std::int64_t size) {
+    sum.slot = parts;
+    parts += size;
+  };
+  // Those of vectors first: pairs and fours lie side by side.
   for (ScanSum &sum : values.sums) {
     if (sum.kind == ScanSum::OverColumns && usesMatrix) {
       sum.slot = slots++;
-      continue;
+    } else if (sum.kind != ScanSum::OverBoth) {
+      place(sum, 2 * (sum.kind == ScanSum::OverColumns ? tiles.rowTiles
+                                                       : tiles.columnTiles));
     }
-    sum.slot = parts;
-    parts += sum.kind == ScanSum::OverColumns ? 2 * tiles.rowTiles
-             : sum.kind == ScanSum::OverRows  ? 2 * tiles.columnTiles
-                                              : 1;
+  }
+  for (ScanSum &sum : values.sums) {
+    if (sum.kind == ScanSum::OverBoth) {
+      place(sum, 1);
+    }
   }
   warpSums = matrixFloats() + tiles.group * partFloats();
   // Warps four banks apart.
@@ -182,8 +190,8 @@ void ScanPrinter::collect() {
     values.power(1);
     values.power(-1);
   }
-  printVectorSums(true);
-  printVectorSums(false);
+  printRowSums();
+  printColumnSums();
   printScalarSums();
   for (std::size_t i = 0; i < values.operands.size(); ++i) {
     ScanOperand operand = *values.operands[i];

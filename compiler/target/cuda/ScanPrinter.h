@@ -61,6 +61,7 @@ private:
   void printEnter();
   void printLeave();
   void printTokens();
+  void printTokensOfGroup();
   void printToken();
   void printRestart();
   void printFetches(bool isTraced);
@@ -91,10 +92,13 @@ private:
   // Warps that add.
   void printAdders();
   void printTargets();
-  std::int64_t entriesOf(bool isRow) const;
-  std::string entryOf(bool isRow, std::int64_t x) const;
+  void printNextTargets();
+  std::int64_t columnWidth() const;
+  std::string columnEntry(const std::string &task) const;
+  std::string columnSumText(const ScanSum &sum);
   std::int64_t scalarAdder() const { return tiles.adderWarps > 1 ? 1 : 0; }
-  void printVectorSums(bool isRow);
+  void printRowSums();
+  void printColumnSums();
   void printScalarSums();
   void printStores(ScanSum::Kind kind, std::int64_t x);
   std::string added(const Node *node, llvm::StringRef index);
@@ -111,8 +115,12 @@ private:
   /// Of each state: its value after additions that are products, if any.
   llvm::SmallVector<std::string> additionNames;
   llvm::DenseMap<const Node *, std::string> sumNames;
-  /// Of each store: the threads' pointers, and the stride per token.
-  llvm::DenseMap<const Node *, std::pair<std::string, std::string>> targets;
+  std::string task; ///< of an adding warp: whose parts it sums over rows
+  /// Of each store: a thread's pointer, and strides.
+  struct Target {
+    std::string name, perToken, perRound;
+  };
+  llvm::DenseMap<const Node *, Target> targets;
   std::string sequenceName; ///< the token whose numbers are prepared
 };
 

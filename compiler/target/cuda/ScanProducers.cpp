@@ -158,27 +158,17 @@ void ScanPrinter::printCopies() {
   f.text.open("if (p.end > 0)");
   for (const ScanVector &raw : raws) {
     auto load = cast<chunk::LoadOp>(raw.load->op);
-    auto type = load.getBuffer().getType();
-    std::string name = f.buffers.lookup(load.getBuffer());
     std::string first = addressOf(load.getBuffer(), load.getIndices(),
                                   "p.chunk + p.at", "0", "0");
-    // Of a token: after the batch row. Of an entry: the axis that is kept.
-    unsigned tokens = type.findAxis("T") + 1, entries = 0, dimension = 0;
-    for (StringAttr axis : type.getNames()) {
-      dimension += axis == "T" ? 2 : 1;
-      if (axis == raw.load->axes[0].name) {
-        entries = dimension - 1;
-      }
-    }
     std::string extent = form.isRow(raw.load) ? rowsHere() : columnsHere();
     std::string condition =
         form.isReverse && !raw.isTraced ? "if (p.pass == 1) " : "";
     f.text.line(condition + "copyTokens(" + raw.name + " + half * " +
                 std::to_string(raw.pitch * scanUnit) + ", " +
-                std::to_string(raw.pitch) + ", &" + first + ", " + name +
-                ".strides[" + std::to_string(tokens) + "], " + name +
-                ".strides[" + std::to_string(entries) + "], p.count, " +
-                extent + ", thread, " +
+                std::to_string(raw.pitch) + ", &" + first + ", " +
+                strideOf(load.getBuffer(), "T") + ", " +
+                strideOf(load.getBuffer(), raw.load->axes[0].name) +
+                ", p.count, " + extent + ", thread, " +
                 std::to_string(32 * tiles.producerWarps) + ");");
   }
   f.text.close();

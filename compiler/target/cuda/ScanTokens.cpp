@@ -8,14 +8,39 @@ using namespace mlir;
 namespace recurra::cuda {
 
 void ScanPrinter::printTokens() {
+  f.text.line(std::string("const int cuts = ") +
+              (form.decay ? "flags & isCut ? header[1] : 0;" : "0;"));
+  f.text.open("auto walk = [&](int done, auto isCutHere, auto isFull)");
+  printTokensOfGroup();
+  f.text.close("};");
+  std::string group = number(tiles.group), unit = number(scanUnit);
+  std::string first =
+      form.isReverse ? "(count - done - " + group + ")" : "done";
+  std::string every = "for (int done = 0; done < ";
+  f.text.comment("Most tokens have no branch between them.");
+  f.text.open("if (cuts || count != " + unit + ")");
+  f.text.line("#pragma unroll 1");
+  f.text.open(every + "count; done += " + group + ")");
+  f.text.open("if (count - done < " + group + " || (cuts >> " + first + " & " +
+              number((1 << tiles.group) - 1) + "))");
+  f.text.line("walk(done, Choice<true>(), Choice<false>());");
+  f.text.close();
+  f.text.open("else");
+  f.text.line("walk(done, Choice<false>(), Choice<true>());");
+  f.text.close();
+  f.text.close();
+  f.text.close();
+  f.text.open("else");
+  f.text.line(form.isReverse ? "#pragma unroll 2" : "#pragma unroll 1");
+  f.text.open(every + unit + "; done += " + group + ")");
+  f.text.line("walk(done, Choice<false>(), Choice<true>());");
+  f.text.close();
+  f.text.close();
+}
+
+/// One group, and what it hands over.
+void ScanPrinter::printTokensOfGroup() {
   std::string floats = number(tiles.computeWarps() * warpSums);
-  f.text.open("auto walk = [&](auto isCutHere, auto isFull)");
-  f.text.line("const int end = isFull.value ? " + number(scanUnit) +
-              " : count;");
-  f.text.line(form.isReverse ? "#pragma unroll (isFull.value ? 2 : 1)"
-                             : "#pragma unroll 1");
-  f.text.open("for (int done = 0; done < end; done += " + number(tiles.group) +
-              ")");
   f.text.line("float *const to = sums + group % 2 * " + floats + " + warp * " +
               number(warpSums) + ";");
   f.text.line("waitFor(added + group % 2, group / 2 % 2 ^ 1);");
@@ -42,13 +67,11 @@ void ScanPrinter::printTokens() {
   }
   f.text.line(numbered("arrive", "summed"));
   f.text.line("++group;");
-  f.text.close();
-  f.text.close("};");
 }
 
 /// Forward: a segment begins with this token.
 void ScanPrinter::printRestart() {
-  f.text.open("if (isCutHere.value && (header[1] >> t & 1))");
+  f.text.open("if (isCutHere.value && (cuts >> t & 1))");
   multiplyAll("now[" + number(specialOffset()) + "]", true, false);
   f.text.close();
 }
@@ -58,7 +81,7 @@ void ScanPrinter::printRestart() {
 /// by a sum, is taken from them: the difference of what the token left would
 /// lose all digits under a strong decay.
 void ScanPrinter::printCut() {
-  f.text.open("if (isCutHere.value && (header[1] >> t & 1))");
+  f.text.open("if (isCutHere.value && (cuts >> t & 1))");
   f.text.line("const int before = header[4] + t == 0 ? " +
               number(form.interval) + " : header[4] + t - 1;");
   f.text.line("const float entering = now[" + number(specialOffset()) + "];");

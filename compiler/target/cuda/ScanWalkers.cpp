@@ -311,14 +311,6 @@ void ScanPrinter::printLeave() {
 void ScanPrinter::printMain() {
   printEnter();
   printTokens();
-  std::string condition = form.decay ? "flags & isCut || " : "";
-  f.text.comment("The straight walk has no branch between tokens.");
-  f.text.open("if (" + condition + "count != " + number(scanUnit) + ")");
-  f.text.line("walk(Choice<true>(), Choice<false>());");
-  f.text.close();
-  f.text.open("else");
-  f.text.line("walk(Choice<false>(), Choice<true>());");
-  f.text.close();
   printLeave();
 }
 

@@ -87,23 +87,16 @@ const Recurrence *findStranger(const std::string &name) {
 /// The text with one argument's vectors in bf16.
 void halve(std::string &text, const std::string &argument) {
   std::smatch found;
-  std::regex declaration("%(\\w+): (!\\w+) \\{chunk.arg = \"" + argument +
+  std::string type = "(!chunk.buf<[^>]*)f32>";
+  std::regex declaration("%(\\w+): " + type + " \\{chunk.arg = \"" + argument +
                          "\"");
   if (!std::regex_search(text, found, declaration)) {
     return;
   }
-  std::string value = found[1], type = found[2], half = type + "_half";
-  auto replace = [&](const std::string &before, const std::string &behind) {
-    text = std::regex_replace(
-        text,
-        std::regex("(%" + value + before + ": )" + type + "(" + behind + ")"),
-        "$1" + half + "$2");
-  };
-  replace("", " \\{");
-  replace("\\[.*\\] ", " ->");
-  if (text.find(half + " =") == std::string::npos) {
-    std::regex_search(text, found, std::regex(type + " = (.*)f32>"));
-    text = half + " = " + found[1].str() + "bf16>\n" + text;
+  std::string value = "%" + found[1].str();
+  for (const std::string &before : {value + ": ", value + "\\[[^\\]]*\\] : "}) {
+    text = std::regex_replace(text, std::regex("(" + before + ")" + type),
+                              "$1$2bf16>");
   }
 }
 

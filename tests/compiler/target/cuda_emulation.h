@@ -98,7 +98,6 @@ inline void commitCopies() {}
 template <int groups>
 void waitForCopies() {}
 inline int uniform(int x) { return emulation::exchange(x, 0); }
-
 inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
   const unsigned long long bytes = static_cast<unsigned long long>(b) << 32 | a;
   unsigned result = 0;
@@ -108,40 +107,5 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
   }
   return result;
 }
-/// Of bf16 operands, two to a word.
-inline void multiplyParts(float (&d)[4], const float (&a)[2], unsigned b) {
-  struct Operands {
-    float a[2];
-    unsigned b;
-  } mine{{a[0], a[1]}, b}, all[emulation::lanes];
-  emulation::gather(mine, all);
-  const int g = emulation::block.lane / 4, c = emulation::block.lane % 4;
-  auto half = [](unsigned word, int k) {
-    return __uint_as_float(k % 2 ? word & 0xffff0000U : word << 16);
-  };
-  for (int e = 0; e < 4; ++e) {
-    for (int k = 0; k < 8; ++k) {
-      const unsigned left = __float_as_uint(all[g * 4 + k / 2].a[e / 2]);
-      d[e] += half(left, k) * half(all[(2 * c + e % 2) * 4 + k / 2].b, k);
-    }
-  }
-}
-/// Of whole f32 operands: what a GPU rounds off is judged there.
-inline void multiply(float (&d)[4], const float (&x)[4], float b0, float b1) {
-  struct Operands {
-    float x[4], b[2];
-  } mine{{x[0], x[1], x[2], x[3]}, {b0, b1}}, all[emulation::lanes];
-  emulation::gather(mine, all);
-  const int g = emulation::block.lane / 4, c = emulation::block.lane % 4;
-  for (int e = 0; e < 4; ++e) {
-    for (int k = 0; k < 8; ++k) {
-      const float left = all[g * 4 + k / 2].x[e / 2 * 2 + k % 2];
-      const float right = all[(2 * c + e % 2) * 4 + k / 2].b[k % 2];
-      d[e] += left * right;
-    }
-  }
-}
-inline void multiplyExactly(float (&d)[4], const float (&x)[4], float b0,
-                            float b1) {
-  multiply(d, x, b0, b1);
-}
+
+#include "matrix_emulation.h"
