@@ -88,6 +88,7 @@ struct Options {
   std::vector<Fact> facts;
   Sharing sharing = Sharing::Head;
   NodeRef fallback, initial;
+  std::optional<DType> dtype;
 
   explicit Options(const std::vector<Option> &options) {
     for (const Option &option : options) {
@@ -98,6 +99,7 @@ struct Options {
   void take(Sharing value) { sharing = value; }
   void take(const OrElse &value) { fallback = value.value.node; }
   void take(const Initial &value) { initial = value.value.node; }
+  void take(DType value) { dtype = value; }
 };
 
 } // namespace
@@ -132,6 +134,12 @@ Expr Builder::input(Role role, const Name &name, const std::vector<Axis> &axes,
                         "' has an initial value; only states have one; use "
                         "orElse for a default");
   }
+  if (said.dtype) {
+    throw UserError(name.location,
+                    "input '" + name.text +
+                        "' has a dtype; that of an input is its tensor's, "
+                        "which may differ from call to call; leave it out");
+  }
   Input input{name.text,  role,          said.sharing, namesOf(axes),
               said.facts, said.fallback, name.location};
   NodeRef read = readInput(input, input.location);
@@ -154,8 +162,9 @@ State Builder::carry(const Name &name, const std::vector<Axis> &axes,
       said.initial
           ? said.initial
           : Expr(0, name.location.file.c_str(), name.location.line).node;
-  draft->recurrence.states.push_back(
-      {name.text, namesOf(axes), said.facts, start, nullptr, name.location});
+  draft->recurrence.states.push_back({name.text, namesOf(axes), said.facts,
+                                      start, nullptr, name.location,
+                                      said.dtype.value_or(DType::F32)});
   draft->latest.push_back(nullptr);
   return {draft, draft->latest.size() - 1};
 }

@@ -28,7 +28,8 @@ struct Initial {
   Expr value;
 };
 struct Optional {};
-using Option = std::variant<Fact, Sharing, OrElse, Initial>;
+/// A DType is that of a state's tensors; token inputs come in any.
+using Option = std::variant<Fact, Sharing, OrElse, Initial, DType>;
 
 // Facts: promises about an input's, or an initial state's, values.
 inline const Fact positive{Fact::Positive, 0, 0, ""};

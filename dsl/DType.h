@@ -16,7 +16,10 @@ std::string_view name(DType type);
 /// Bytes of one element.
 std::size_t sizeInBytes(DType type);
 
-/// The inverse of `name`; nothing if the spelling is unknown.
+/// "float32", "float64", "float16", "bfloat16": the spelling of torch.
+std::string_view longName(DType type);
+
+/// From either spelling; nothing if it is unknown.
 std::optional<DType> parseDType(std::string_view spelling);
 
 } // namespace recurra

@@ -9,6 +9,7 @@
 namespace recurra::dsl {
 
 using recurra::Axis;
+using recurra::DType;
 using recurra::Recurrence;
 
 struct Draft; ///< the recurrence under construction

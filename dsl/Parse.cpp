@@ -43,6 +43,7 @@ private:
 
   std::string newName();
   std::vector<std::string> axesList();
+  DType dtype(const std::string &state);
   std::vector<Fact> facts();
   Fact fact(Fact::Kind kind);
 
@@ -162,6 +163,15 @@ std::vector<Fact> Parser::facts() {
   return facts;
 }
 
+DType Parser::dtype(const std::string &state) {
+  std::string spelling = line.identifier();
+  std::optional<DType> type = parseDType(spelling);
+  if (!type) {
+    failStateType(state, spelling, line.location());
+  }
+  return *type;
+}
+
 void Parser::axis() {
   std::string name = newName();
   result.axes.push_back({name, line.location()});
@@ -193,6 +203,7 @@ void Parser::state() {
   State state;
   state.name = newName();
   state.axes = axesList();
+  state.dtype = line.take("dtype") ? dtype(state.name) : DType::F32;
   state.facts = facts();
   state.location = line.location();
   state.initial = line.take("initial") ? expression() : zero();

@@ -74,6 +74,10 @@ const Output *Recurrence::findOutput(const std::string &name) const {
   return findByName(outputs, name);
 }
 
+DType State::tensorType(DType arithmetic) const {
+  return arithmetic == DType::F64 ? DType::F64 : dtype;
+}
+
 void shareNodes(Recurrence &recurrence) {
   // The old graphs live until the end: addresses identify nodes.
   Recurrence old = recurrence;

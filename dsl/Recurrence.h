@@ -52,6 +52,12 @@ struct State {
                    ///< constants, head and scalar inputs; never null
   NodeRef next;
   SourceLocation location;
+  DType dtype =
+      DType::F32; ///< F32, F16 or BF16; the arithmetic's is the call's
+
+  /// Of the tensors that hold its initial and final values, and of their
+  /// gradients, in a call that computes in `arithmetic`, F32 or F64.
+  DType tensorType(DType arithmetic) const;
 };
 
 struct Output {

@@ -135,6 +135,15 @@ void checkAxisSize(const Axis &axis) {
   }
 }
 
+void failStateType(const std::string &state, std::string_view spelling,
+                   const SourceLocation &location) {
+  throw UserError(location, "state '" + state + "' has the dtype '" +
+                                std::string(spelling) +
+                                "'; the tensors of a state are f32, f16 or "
+                                "bf16 (f64 by themselves where every input "
+                                "is); name one of the three, or none for f32");
+}
+
 void checkUpdateAxes(const State &state, const NodeRef &update,
                      const SourceLocation &location) {
   Names own = sorted(state.axes);

@@ -14,6 +14,11 @@ void checkName(const Recurrence &recurrence, const std::string &name,
 /// Throws if the axis has a fixed size below 1; call it for those alone.
 void checkAxisSize(const Axis &axis);
 
+/// Throws: the state's dtype, as its author spelt it, is none that it may have.
+[[noreturn]] void failStateType(const std::string &state,
+                                std::string_view spelling,
+                                const SourceLocation &location);
+
 /// Throws unless the update has exactly the axes of the state.
 void checkUpdateAxes(const State &state, const NodeRef &update,
                      const SourceLocation &location);

@@ -60,6 +60,10 @@ std::string axesSuffix(const std::vector<std::string> &axes) {
   return axes.empty() ? "" : "[" + join(axes) + "]";
 }
 
+std::string dtypeSuffix(DType type) {
+  return type == DType::F32 ? "" : " dtype " + std::string(name(type));
+}
+
 template <typename Item>
 std::vector<const Item *> byName(const std::vector<Item> &items) {
   std::vector<const Item *> sorted;
@@ -158,7 +162,7 @@ private:
     }
     for (const State *state : byName(recurrence.states)) {
       line("state " + state->name + axesSuffix(state->axes) +
-               facts(state->facts) + " initial " +
+               dtypeSuffix(state->dtype) + facts(state->facts) + " initial " +
                expression(state->initial, Comparison),
            state->location);
     }

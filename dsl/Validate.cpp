@@ -193,6 +193,9 @@ void Validator::checkState(const State &state) {
   }
   checkDistinctAxes(what, state.axes, state.location);
   checkFacts(state.facts, state.axes, what, state.location);
+  if (state.dtype == DType::F64) {
+    failStateType(state.name, name(state.dtype), state.location);
+  }
   checkInitial(state);
   bool unchanged = state.next && state.next->op == Op::State &&
                    state.next->name == state.name;

@@ -134,6 +134,16 @@ TEST(Hash, IgnoresTheOrderOfFacts) {
             hash(build(positive, range(0, 2))));
 }
 
+/// Caches and checkpoints of users know definitions by it.
+TEST(Hash, OfADefinitionStaysAsItIs) {
+  auto of = [](const std::string &entry) {
+    return hash(*recurra::findRecurrence(entry));
+  };
+  EXPECT_EQ(of("palimpsa"), 0x625a1c543cf73076);
+  EXPECT_EQ(of("simple_gla"), 0x62018214604ec878);
+  EXPECT_EQ(of("gated_delta_rule"), 0x2083f48e85b725fe);
+}
+
 TEST(Hash, TellsDifferentRecurrencesApart) {
   std::map<std::uint64_t, std::string> seen;
   for (const Recurrence &entry : recurra::catalogue()) {
@@ -169,6 +179,48 @@ TEST(Text, AFixedSizeIsPartOfTheDefinition) {
   EXPECT_EQ(toText(parse(text)), text);
   EXPECT_NE(hash(build(2)), hash(build(3)));
   EXPECT_NE(hash(build(2)), hash(build(0)));
+}
+
+/// A decaying sum whose state is of a dtype; none: as if nothing was said.
+Recurrence leaky(std::optional<DType> dtype) {
+  return define("leaky", [&](Builder &r) {
+    Axis D = r.axis("D");
+    Expr x = r.token("x", {D}), g = r.token("g", {}, nonPositive);
+    State h = dtype ? r.state("h", {D}, nonNegative, *dtype)
+                    : r.state("h", {D}, nonNegative);
+    h = exp(g) * h + square(x);
+    r.output("o", h);
+  });
+}
+
+TEST(Text, TheDtypeOfAStateIsSaidWhereItIsNotF32) {
+  for (auto [dtype, word] :
+       {std::pair(DType::F16, "f16"), {DType::BF16, "bf16"}}) {
+    Recurrence recurrence = leaky(dtype);
+    std::string text = toText(recurrence);
+    EXPECT_THAT(text, HasSubstr(std::string("state h[D] dtype ") + word +
+                                " nonNegative initial 0\n"));
+    EXPECT_EQ(parse(text).states[0].dtype, dtype);
+    EXPECT_EQ(toText(parse(text)), text);
+    EXPECT_EQ(hash(parse(text)), hash(recurrence));
+    EXPECT_NE(hash(recurrence), hash(leaky(std::nullopt)));
+  }
+  EXPECT_NE(hash(leaky(DType::F16)), hash(leaky(DType::BF16)));
+}
+
+TEST(Text, ADtypeOfF32LeavesTextAndHashAsTheyWere) {
+  std::string text = toText(leaky(std::nullopt));
+  EXPECT_THAT(text, HasSubstr("state h[D] nonNegative initial 0\n"));
+  EXPECT_EQ(toText(leaky(DType::F32)), text);
+  EXPECT_EQ(hash(leaky(DType::F32)), hash(leaky(std::nullopt)));
+  text.insert(text.find("nonNegative"), "dtype f32 ");
+  EXPECT_EQ(hash(parse(text)), hash(leaky(std::nullopt)));
+}
+
+TEST(Text, TensorsOfAStateAreF64WhereTheCallIs) {
+  recurra::State state = leaky(DType::BF16).states[0];
+  EXPECT_EQ(state.tensorType(DType::F32), DType::BF16);
+  EXPECT_EQ(state.tensorType(DType::F64), DType::F64);
 }
 
 TEST(Text, SharesEqualSubexpressionsHoweverTheyWereWritten) {
@@ -303,6 +355,11 @@ TEST(Text, ErrorsNameTheLineOfTheText) {
   EXPECT_THAT(parseError("axis R 2.5\n"),
               HasSubstr("<text>:4: axis 'R' has a size that is no whole"));
   EXPECT_THAT(parseError("axis R 0\n"), HasSubstr("no whole number from 1"));
+  EXPECT_THAT(parseError("state h[D] dtype f8 initial 0\n"),
+              HasSubstr("<text>:4: state 'h' has the dtype 'f8'; the tensors "
+                        "of a state are f32, f16 or bf16"));
+  EXPECT_THAT(parseError("state h[D] dtype f64\nnext h = x\n"),
+              HasSubstr("<text>:4: state 'h' has the dtype 'f64'"));
   EXPECT_THAT(parseError("token x\n"), HasSubstr("'x' is declared already"));
   EXPECT_THAT(parseError("output o[D] = sum(x, D)\n"),
               HasSubstr("<text>:4: output 'o' is declared over {D}"));

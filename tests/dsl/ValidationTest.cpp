@@ -446,6 +446,27 @@ TEST(Validation, OptionsThatDoNotFit) {
       {"input 'p' is a scalar with axes or a sharing", "one number", "r.head"});
 }
 
+TEST(Validation, DtypeThatAStateCannotHave) {
+  expectError(
+      [](Scene &s) {
+        s.line = __LINE__ + 1;
+        State h = s.r.state("h", {s.K}, DType::F64);
+        h = h + s.x;
+        s.r.output("o", h);
+      },
+      {"state 'h' has the dtype 'f64'", "are f32, f16 or bf16",
+       "name one of the three"});
+}
+
+TEST(Validation, DtypeOfAnInput) {
+  expectError(
+      [](Scene &s) {
+        s.line = __LINE__ + 1;
+        s.r.token("y", {s.K}, DType::BF16);
+      },
+      {"input 'y' has a dtype", "is its tensor's", "leave it out"});
+}
+
 TEST(Validation, AxisListedTwice) {
   expectError(
       [](Scene &s) {

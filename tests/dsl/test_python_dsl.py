@@ -77,7 +77,8 @@ def test_describes_the_signature_as_plain_objects():
     assert entry.inputs[5]["default"] == "1"
     assert entry.inputs[6]["default"] == "rsqrt(extent(K))"
     assert entry.states[1] == {"name": "J", "axes": ("K", "V"),
-                               "facts": ("nonNegative",), "initial": "0"}
+                               "facts": ("nonNegative",), "dtype": "float32",
+                               "initial": "0"}
     assert entry.outputs[1] == {"name": "o_var", "axes": ("V",),
                                 "optional": True}
     assert dsl.default_value(entry, "scale", {"K": 64, "V": 1}) == 0.125
@@ -90,6 +91,28 @@ def test_an_axis_may_have_a_fixed_size():
     pairs = dsl.define("pairs", body)
     assert "axis R 2\n" in pairs.to_text()
     assert pairs.axes == ("R",) and pairs.fixed_sizes == {"R": 2}
+
+
+class FromTorch:
+    """Spelt as torch.bfloat16 is; the language does without torch."""
+    def __str__(self):
+        return "torch.bfloat16"
+
+
+@pytest.mark.parametrize("dtype", ("bfloat16", "bf16", FromTorch()))
+def test_a_state_may_have_a_dtype(dtype):
+    def body(r):
+        D = r.axis("D")
+        x = r.token("x", (D,))
+        r.state("h", (D,), dtype=dtype, initial=2)
+        r.state("n", (D,), dtype="float32")
+        r.h, r.n = r.h + x, r.n + 1
+        r.output("o", r.h * r.n)
+    halves = dsl.define("halves", body)
+    assert "state h[D] dtype bf16 initial 2\n" in halves.to_text()
+    assert "state n[D] initial 0\n" in halves.to_text()
+    assert [x["dtype"] for x in halves.states] == ["bfloat16", "float32"]
+    assert pickle.loads(pickle.dumps(halves)).hash() == halves.hash()
 
 
 def build(body):
@@ -145,6 +168,15 @@ def test_errors_name_this_line():
     def option(r, D, x):
         r.token("y", (D,), 3)
     check(option, line() - 1, "3 is no fact")
+
+    for dtype in ("float8", "float64"):
+        def no_such_dtype(r, D, x):
+            r.state("j", (D,), dtype=dtype)
+            r.j = r.j + x
+            r.h = r.h + r.j
+            r.output("o", r.h)
+        check(no_such_dtype, line() - 4,
+              f"state 'j' has the dtype '(f64|{dtype})'; .* f32, f16 or bf16")
 
     def axis(r, D, x):
         r.token("y", ("D",))

@@ -1,5 +1,6 @@
 // Declarations and statements in Python.
 // SPDX-License-Identifier: Apache-2.0
+#include "dsl/Rules.h"
 #include "dsl/Text.h"
 #include "ops/python/dsl/Binding.h"
 
@@ -63,10 +64,26 @@ dsl::Expr declare(PyBuilder &self, Role role, const std::string &name,
   return self.builder.input(role, toName(name), axes, options);
 }
 
+/// From "bfloat16", "bf16" or torch.bfloat16.
+DType toDType(const std::string &state, const py::handle &given) {
+  std::string spelling = py::str(given);
+  if (spelling.starts_with("torch.")) {
+    spelling.erase(0, 6);
+  }
+  std::optional<DType> type = parseDType(spelling);
+  if (!type) {
+    failStateType(state, spelling, callerLine());
+  }
+  return *type;
+}
+
 py::object declareState(PyBuilder &self, const std::string &name,
                         const py::object &axes, const py::args &given,
-                        const py::object &initial) {
+                        const py::object &dtype, const py::object &initial) {
   std::vector<dsl::Option> options = toOptions(given);
+  if (!dtype.is_none()) {
+    options.emplace_back(toDType(name, dtype));
+  }
   if (!initial.is_none()) {
     options.emplace_back(dsl::Initial{toOperand(initial).value});
   }
@@ -184,8 +201,11 @@ void bindDeclarations(PyBuilderClass &builder) {
       py::arg("name"), py::kw_only(), py::arg("default") = py::none(),
       "One number.");
   builder.def("state", declareState, py::arg("name"), py::arg("axes"),
-              py::kw_only(), py::arg("initial") = py::none(),
-              "A value carried over tokens.");
+              py::kw_only(), py::arg("dtype") = py::none(),
+              py::arg("initial") = py::none(),
+              "A value carried over tokens. dtype is that of its tensors: "
+              "float32, float16 or bfloat16; its arithmetic is float32 all the "
+              "same.");
   builder.def("output", declareOutput, py::arg("name"), py::arg("value"),
               py::arg("axes") = py::none(), py::arg("optional") = false,
               "A result per token; optional ones are computed when asked for.");

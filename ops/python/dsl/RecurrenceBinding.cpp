@@ -45,6 +45,7 @@ py::dict describe(const recurra::State &state) {
   result["name"] = state.name;
   result["axes"] = toTuple(state.axes);
   result["facts"] = factTexts(state.facts);
+  result["dtype"] = std::string(longName(state.dtype));
   result["initial"] = textOf(state.initial);
   return result;
 }
@@ -108,7 +109,7 @@ void bindRecurrence(py::module_ &module) {
           "all), axes, facts, default (text or None), in argument order.")
       .def_property_readonly(
           "states", [](const Recurrence &r) { return describeAll(r.states); },
-          "Dicts with name, axes, facts, initial (text).")
+          "Dicts with name, axes, facts, dtype, initial (text).")
       .def_property_readonly(
           "outputs", [](const Recurrence &r) { return describeAll(r.outputs); },
           "Dicts with name, axes, optional.")
