@@ -139,10 +139,12 @@ Attribute Importer::factAttribute(const std::vector<Fact> &facts) {
 }
 
 std::string Importer::dtypeOf(StringRef kind, const std::string &name) const {
-  auto found = spec.dtypes.find(name);
-  bool state = kind == "initialState" || kind == "finalState";
-  DType type =
-      state || found == spec.dtypes.end() ? spec.computeType() : found->second;
+  DType type = spec.computeType();
+  if (kind == "initialState" || kind == "finalState") {
+    type = recurrence.findState(name)->tensorType(type);
+  } else if (auto found = spec.dtypes.find(name); found != spec.dtypes.end()) {
+    type = found->second;
+  }
   return std::string(recurra::name(type));
 }
 

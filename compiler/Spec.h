@@ -33,7 +33,8 @@ struct Spec {
   std::vector<std::string> gradients; ///< backward: inputs and initial states
                                       ///< (by state name) that want one
 
-  /// States are kept, and arithmetic done, in f64 iff every floating input is.
+  /// Arithmetic is done in f64 iff every floating input is, else in f32; states
+  /// are kept in it between tokens.
   DType computeType() const;
 };
 

@@ -122,6 +122,17 @@ static bool isOfState(Argument::Kind kind) {
          kind == Argument::InitialStateGradient;
 }
 
+/// What import wrote; without it, what the spec says.
+static DType dtypeOf(const Port &port, DictionaryAttr attributes,
+                     const Spec &spec) {
+  if (auto type = parseDType(stringAttr(attributes, rec::dtypeAttr))) {
+    return *type;
+  }
+  auto type = spec.dtypes.find(port.name);
+  return isOfState(port.kind) || type == spec.dtypes.end() ? spec.computeType()
+                                                           : type->second;
+}
+
 static Port makePort(Type type, DictionaryAttr attributes, const Spec &spec,
                      Argument::Kind fallback, unsigned position) {
   Port port;
@@ -138,11 +149,7 @@ static Port makePort(Type type, DictionaryAttr attributes, const Spec &spec,
   port.perToken = isa<rec::SeqType>(type);
   port.perSequence = isOfState(port.kind);
   port.sharing = sharingOf(attributes, spec.group);
-  port.dtype = spec.computeType();
-  auto dtype = spec.dtypes.find(port.name);
-  if (!isOfState(port.kind) && dtype != spec.dtypes.end()) {
-    port.dtype = dtype->second;
-  }
+  port.dtype = dtypeOf(port, attributes, spec);
   return port;
 }
 

@@ -24,7 +24,8 @@ def Rec_Dialect : Dialect {
     - `rec.fact`: "positive", "nonNegative", "nonPositive", "range(lo, hi)",
       "unit(K)", or an array of them.
     - `rec.layout`: the axes in memory order, where there are two or more.
-    - `rec.dtype`: the element type of the tensor at the boundary.
+    - `rec.dtype`: the element type of the tensor at the boundary, for states too;
+      arithmetic has its own.
     - `rec.gradient`: a gradient of this argument is wanted.
     - `rec.reduce` (results): the instances over which rec-to-chunk adds: a
       "group" of heads, all "heads", the "batch", "batchGroup", or "all".

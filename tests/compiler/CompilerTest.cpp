@@ -105,6 +105,56 @@ TEST(Compiler, BackwardReadsWhatForwardSaves) {
   }
 }
 
+/// What crosses the boundary has the dtype of the definition; what is saved for
+/// the backward has that of the arithmetic.
+TEST(Compiler, TensorsOfAStateHaveItsDtype) {
+  Recurrence recurrence = entry("palimpsa");
+  recurrence.states[0].dtype = DType::BF16;
+  for (bool isDouble : {false, true}) {
+    for (Direction direction : {Direction::Forward, Direction::Backward}) {
+      Spec spec = smallSpec(direction);
+      spec.saveCheckpoints = direction == Direction::Forward;
+      spec.initialStates = spec.finalStates = {"M", "J"};
+      if (direction == Direction::Backward) {
+        spec.gradients.insert(spec.gradients.end(), {"M", "J"});
+      }
+      for (const Input &input : recurrence.inputs) {
+        spec.dtypes[input.name] = isDouble ? DType::F64 : DType::F32;
+      }
+      Artifact artifact;
+      Diagnostics diagnostics;
+      ASSERT_TRUE(plan(recurrence, spec, artifact, diagnostics));
+      int count = 0;
+      for (const Argument &argument : artifact.arguments) {
+        bool isNarrow = argument.name == "M" && !isDouble &&
+                        argument.kind != Argument::Checkpoint;
+        EXPECT_EQ(argument.dtype, isNarrow   ? DType::BF16
+                                  : isDouble ? DType::F64
+                                             : DType::F32)
+            << argument.name << " " << argument.kind;
+        count += isNarrow;
+      }
+      int tensors = direction == Direction::Forward ? 2 : 3;
+      EXPECT_EQ(count, isDouble ? 0 : tensors);
+    }
+  }
+}
+
+TEST(Compiler, PrintsTheDtypeOfAState) {
+  Recurrence recurrence = entry("palimpsa");
+  recurrence.states[1].dtype = DType::F16;
+  Spec spec = smallSpec();
+  spec.initialStates = spec.finalStates = {"J"};
+  for (auto [stage, part] :
+       {std::pair("rec", "rec.dtype = \"f16\""),
+        {"chunk", "f16 {chunk.arg = \"final-state J\"}"}}) {
+    std::string text;
+    Diagnostics diagnostics;
+    ASSERT_TRUE(inspect(recurrence, spec, stage, text, diagnostics));
+    EXPECT_TRUE(contains(text, part)) << text;
+  }
+}
+
 TEST(Compiler, PlansWithoutCode) {
   Artifact planned, compiled;
   Diagnostics diagnostics;

@@ -52,6 +52,26 @@ func.func @simple_gla(%q: !rec.seq<K> {rec.name = "q"}, %k: !rec.seq<K>, %v: !re
 
 // -----
 
+// The tensors of a state have the dtype that is written on them; tiles, and
+// what is saved, have that of the arithmetic.
+!v = !rec.val<V>
+// CHECK-LABEL: func.func @narrow(
+// CHECK-SAME: !n_h_v_bf16 {chunk.arg = "initial-state S"}
+// CHECK-SAME: !n_h_v_f16 {chunk.arg = "final-state S"}
+// CHECK-SAME: !t16_h_v_f32 {chunk.arg = "checkpoint S"}
+// CHECK: chunk.load %{{.*}} : !n_h_v_bf16 -> !v
+// CHECK: chunk.store %{{.*}} : !v, !n_h_v_f16
+func.func @narrow(%v: !rec.seq<V>, %S0: !v {rec.kind = "initialState", rec.name = "S", rec.dtype = "bf16"})
+    -> (!rec.seq<V> {rec.name = "o"}, !v {rec.name = "S", rec.dtype = "f16"}) {
+  %o, %ST = rec.scan forward over(%v_t = %v : !v) carry(%S = %S0 : !v) -> (!v) attributes {rec.carries = ["S"]} {
+    %S1 = rec.add %S, %v_t : !v, !v
+    rec.yield carry(%S1 : !v) emit(%S1 : !v)
+  }
+  return %o, %ST : !rec.seq<V>, !v
+}
+
+// -----
+
 // A sum over the tiled axis: each tile stores its part, a second nest adds them
 // in order. What lacks the axis is stored by the first tile.
 !s = !rec.val
