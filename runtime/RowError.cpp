@@ -86,8 +86,13 @@ double rowErrorOf(const Squares &squares, double floor) {
   return std::isfinite(error) ? error : std::numeric_limits<double>::infinity();
 }
 
-/// The least norm that float holds with full precision, and some room.
-constexpr double leastNorm = 1e-30;
+/// The least norm of a row that the dtype holds with full precision; where its
+/// exponents are float's, with some room.
+double leastNorm(DType dtype, const Grid &grid) {
+  std::int64_t count = grid.features * grid.tokensPerRow * grid.headsPerRow;
+  return dtype == DType::F16 ? 0x1p-14 * std::sqrt(static_cast<double>(count))
+                             : 1e-30;
+}
 
 /// The mean row norm of one head (or of headsPerRow heads).
 double meanNorm(const Array &array, const Grid &grid, std::int64_t head) {
@@ -104,8 +109,7 @@ double meanNorm(const Array &array, const Grid &grid, std::int64_t head) {
 
 /// The rows of one head (or of headsPerRow heads).
 void visitHead(const Array &actual, const Array &oracle, const Grid &grid,
-               std::int64_t head, double norm, RowError &worst) {
-  double floor = std::max(norm / 20, leastNorm);
+               std::int64_t head, double floor, RowError &worst) {
   for (std::int64_t b = 0; b < grid.batches; ++b) {
     for (std::int64_t t = 0; t < grid.tokens; t += grid.tokensPerRow) {
       double error =
@@ -120,7 +124,7 @@ void visitHead(const Array &actual, const Array &oracle, const Grid &grid,
 } // namespace
 
 RowError worstRow(const Array &actual, const Array &oracle, Rows rows,
-                  bool hasHeads, const Array *other) {
+                  bool hasHeads, const Array *other, DType dtype) {
   if (actual.sizes != oracle.sizes ||
       actual.values.size() != oracle.values.size()) {
     return {std::numeric_limits<double>::infinity(), 0, 0, 0};
@@ -132,7 +136,8 @@ RowError worstRow(const Array &actual, const Array &oracle, Rows rows,
     if (other) {
       norm = (norm + meanNorm(*other, grid, h)) / 2;
     }
-    visitHead(actual, oracle, grid, h, norm, worst);
+    double floor = std::max(norm / 20, leastNorm(dtype, grid));
+    visitHead(actual, oracle, grid, h, floor, worst);
   }
   return worst;
 }

@@ -26,12 +26,13 @@ struct RowError {
 
 /// A row is one token and head (16 tokens of one head if there is no feature
 /// axis). Its error: |actual - oracle| over the larger of |oracle| and 1/20 of
-/// the mean row norm of its head. NaN counts as infinite; numbers that float
-/// cannot tell from 0 count as 0. `other`: the same tensor by the oracle on
-/// other data, whose rows count in the mean too; for a sum over everything,
-/// which is one row and may cancel.
+/// the mean row norm of its head. NaN counts as infinite; numbers that
+/// `dtype` cannot tell from 0 count as 0. `other`: the same tensor by the
+/// oracle on other data, whose rows count in the mean too; for a sum over
+/// everything, which is one row and may cancel.
 RowError worstRow(const Array &actual, const Array &oracle, Rows rows,
-                  bool hasHeads = true, const Array *other = nullptr);
+                  bool hasHeads = true, const Array *other = nullptr,
+                  DType dtype = DType::F32);
 
 /// The bound on `worstRow` for tensors of a dtype (the least exact of the
 /// call's inputs and outputs).

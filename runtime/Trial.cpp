@@ -84,7 +84,8 @@ Arrays collect(const Tensors &tensors, const std::string &kind) {
   return arrays;
 }
 
-/// The least exact dtype decides how close results can be.
+/// The least exact dtype decides how close results can be; that of a state's
+/// tensors, only how close those are.
 DType leastExact(const Trial &trial) {
   static constexpr DType byExactness[] = {DType::BF16, DType::F16, DType::F32};
   auto has = [&](DType dtype) {
@@ -167,8 +168,9 @@ Rows rowsOf(Role role) {
 /// Compares the arrays that both results have under a name.
 class Comparer {
 public:
-  Comparer(double bound, std::vector<Comparison> &results)
-      : bound(bound), results(results) {}
+  Comparer(double bound, std::vector<Comparison> &results,
+           DType dtype = DType::F32)
+      : bound(bound), results(results), dtype(dtype) {}
   void add(const std::string &kind, const std::string &name,
            const Arrays &kernels, const Arrays &oracle, Rows rows,
            bool hasHeads = true, const Arrays &others = {}) {
@@ -178,7 +180,7 @@ public:
       results.push_back(
           {kind + ' ' + name,
            worstRow(actual->second, oracle.at(name), rows, hasHeads,
-                    other == others.end() ? nullptr : &other->second),
+                    other == others.end() ? nullptr : &other->second, dtype),
            bound});
     }
   }
@@ -186,6 +188,7 @@ public:
 private:
   double bound;
   std::vector<Comparison> &results;
+  DType dtype;
 };
 
 } // namespace
@@ -195,13 +198,18 @@ DType Trial::dtypeOf(const std::string &name) const {
   return found == dtypes.end() ? dtype : found->second;
 }
 
+DType Trial::stateType(const std::string &name) const {
+  DType arithmetic = spec(Direction::Forward).computeType();
+  return recurrence->findState(name)->tensorType(arithmetic);
+}
+
 Call Trial::rounded() const {
   Call result = call;
   for (auto &[name, array] : result.inputs) {
     array = recurra::rounded(array, dtypeOf(name));
   }
   for (auto &[name, array] : result.initialStates) {
-    array = recurra::rounded(array, spec(Direction::Forward).computeType());
+    array = recurra::rounded(array, stateType(name));
   }
   return result;
 }
@@ -212,7 +220,7 @@ Values Trial::roundedCotangents() const {
     array = recurra::rounded(array, dtypeOf(name));
   }
   for (auto &[name, array] : result.finalStates) {
-    array = recurra::rounded(array, spec(Direction::Forward).computeType());
+    array = recurra::rounded(array, stateType(name));
   }
   return result;
 }
@@ -291,9 +299,16 @@ std::vector<Comparison> compare(const Trial &trial, const TrialResult &kernels,
     values.add("output", output.name, kernels.values.outputs,
                oracle.values.outputs, Rows::Token);
   }
+  auto ofState = [&](const State &state, bool gradient) {
+    DType own = trial.stateType(state.name);
+    return Comparer(
+        std::max(errorBound(dtype, gradient), errorBound(own, gradient)),
+        results, own);
+  };
   for (const State &state : trial.recurrence->states) {
-    values.add("final state", state.name, kernels.values.finalStates,
-               oracle.values.finalStates, Rows::State);
+    ofState(state, false)
+        .add("final state", state.name, kernels.values.finalStates,
+             oracle.values.finalStates, Rows::State);
   }
   Comparer gradients(errorBound(dtype, true), results);
   for (const Input &input : trial.recurrence->inputs) {
@@ -302,9 +317,10 @@ std::vector<Comparison> compare(const Trial &trial, const TrialResult &kernels,
                   input.sharing != Sharing::All, oracle.otherGradients);
   }
   for (const State &state : trial.recurrence->states) {
-    gradients.add("gradient of initial state", state.name,
-                  kernels.gradients.initialStates,
-                  oracle.gradients.initialStates, Rows::State);
+    ofState(state, true)
+        .add("gradient of initial state", state.name,
+             kernels.gradients.initialStates, oracle.gradients.initialStates,
+             Rows::State);
   }
   return results;
 }

@@ -26,6 +26,7 @@ struct Trial {
   std::vector<std::string> gradients;
 
   DType dtypeOf(const std::string &name) const;
+  DType stateType(const std::string &name) const;
   /// The call's arrays as the dtypes hold them.
   Call rounded() const;
   Values roundedCotangents() const;

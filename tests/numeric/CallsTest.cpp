@@ -66,6 +66,24 @@ TEST_P(CallsTest, C13EveryInputOnceInAnotherDtype) {
   }
 }
 
+/// Their tensors are rounded, arithmetic is not; f64 calls keep f64 states.
+TEST_P(CallsTest, C13StatesInOtherDtypes) {
+  Recurrence halves = recurrence();
+  std::size_t turn = 0;
+  for (State &state : halves.states) {
+    state.dtype = turn++ % 2 == 0 ? DType::BF16 : DType::F16;
+  }
+  expectOracle(makeTrial(halves, small));
+  Trial packed = makeTrial(halves, {.batch = 1,
+                                    .tokens = 40,
+                                    .keys = 7,
+                                    .values = 9,
+                                    .offsets = {0, 0, 1, 30, 40}});
+  expectOracle(packed);
+  EXPECT_EQ(packed.stateType(halves.states[0].name), DType::BF16);
+  expectOracle(makeTrial(halves, small, DType::F64));
+}
+
 TEST_P(CallsTest, NarrowVectors) {
   Trial trial =
       makeTrial(recurrence(), {.tokens = 70, .keys = 31, .values = 45});

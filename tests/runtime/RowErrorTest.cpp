@@ -79,6 +79,17 @@ TEST(RowError, NanInfinityAndOtherShapesAreInfinitelyWrong) {
   EXPECT_LT(worstRow(least, zero, Rows::Token).error, 1e-4); // float's end
 }
 
+TEST(RowError, WhatHalfCannotTellFromZeroCountsAsZero) {
+  Array oracle{{1, 1, 4}, std::vector<double>(4, 1e-9)}, zero = oracle;
+  zero.values.assign(4, 0);
+  auto error = [&](DType dtype) {
+    return worstRow(zero, oracle, Rows::State, true, nullptr, dtype).error;
+  };
+  EXPECT_EQ(error(DType::F32), 1);
+  EXPECT_EQ(error(DType::BF16), 1);
+  EXPECT_NEAR(error(DType::F16), 1e-9 * 0x1p14, 1e-12);
+}
+
 TEST(RowError, ASumThatCancelsIsMeasuredByItsUsualSize) {
   Array oracle{{}, {0.001}}, actual{{}, {0.002}}, usual{{}, {39.999}};
   EXPECT_NEAR(worstRow(actual, oracle, Rows::Whole).error, 1, 1e-9);

@@ -129,6 +129,23 @@ TEST(Trial, AWrongResultIsPlaced) {
               testing::HasSubstr("exceeds 2e-05 at batch 1, token 4, head 2"));
 }
 
+/// Only the tensors of the states themselves may be as far off as bf16 is.
+TEST(Trial, AStateHasItsOwnDtypeAndBound) {
+  Recurrence recurrence = runningSum();
+  recurrence.states[0].dtype = DType::BF16;
+  Trial trial = runningTrial(recurrence);
+  EXPECT_EQ(trial.stateType("S"), DType::BF16);
+  EXPECT_NE(trial.rounded().initialStates["S"].values,
+            trial.call.initialStates["S"].values);
+  TrialResult oracle = runOracle(trial);
+  std::vector<Comparison> comparisons = compare(trial, oracle, oracle);
+  ASSERT_EQ(comparisons.size(), 2u);
+  EXPECT_EQ(comparisons[0].bound, errorBound(DType::F32, false)); // output y
+  EXPECT_EQ(comparisons[1].bound, errorBound(DType::BF16, false));
+  trial.dtype = DType::F64;
+  EXPECT_EQ(trial.stateType("S"), DType::F64);
+}
+
 TEST(Trial, TheOracleSeesRoundedInputs) {
   Recurrence recurrence = runningSum();
   Trial trial = runningTrial(recurrence);
