@@ -8,6 +8,7 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace recurra {
@@ -15,9 +16,12 @@ namespace {
 
 /// States of another dtype are converted here, where autograd sees it: their
 /// gradient comes back in the caller's dtype, accumulated in the kernel's.
-void convertStates(CallTensors &tensors) {
-  at::ScalarType type = computeType(tensors);
-  for (std::optional<at::Tensor> &state : tensors.initialStates) {
+void convertStates(const Recurrence &recurrence, CallTensors &tensors) {
+  std::size_t count =
+      std::min(tensors.initialStates.size(), recurrence.states.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    std::optional<at::Tensor> &state = tensors.initialStates[i];
+    at::ScalarType type = stateType(recurrence.states[i], tensors);
     if (state && state->scalar_type() != type) {
       state = state->to(type);
     }
@@ -49,7 +53,7 @@ CallResult call(const std::string &text,
   request.tensors.inputs = inputs.vec();
   request.tensors.initialStates = options.initialStates;
   request.tensors.cuSeqlens = options.cuSeqlens;
-  convertStates(request.tensors);
+  convertStates(recurrence, request.tensors);
   request.finalStates = options.outputFinalState;
   request.outputs = options.outputs;
   if (request.outputs.empty()) {

@@ -33,8 +33,9 @@ struct CallResult {
 
 /// Runs `recurrence` on its inputs in declared order; nothing stands for a
 /// declared default. Differentiable in every floating input and initial state.
-/// Outputs have the dtype of the first token input, states are f32 (f64 if
-/// every input is). Throws c10::Error naming the tensor, the rule, the remedy.
+/// Outputs have the dtype of the first token input, states the one that their
+/// definition says, f32 unless said (f64 if every input is). Throws c10::Error
+/// naming the tensor, the rule, the remedy.
 CallResult call(const Recurrence &recurrence,
                 at::ArrayRef<std::optional<at::Tensor>> inputs,
                 const CallOptions &options = {});

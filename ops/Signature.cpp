@@ -4,6 +4,7 @@
 #include "ops/Signature.h"
 
 #include "dsl/CallCheck.h"
+#include "ops/Door.h"
 
 #include <c10/util/Exception.h>
 
@@ -153,14 +154,15 @@ void bindStates(const Recurrence &recurrence, const CallTensors &tensors,
                     recurrence.name, ": initial_state has ",
                     tensors.initialStates.size(), " tensors; the op has ",
                     count, " states; give one tensor or None for each");
-  at::ScalarType type = computeType(tensors);
   for (std::size_t i = 0; i < tensors.initialStates.size(); ++i) {
     if (const std::optional<at::Tensor> &value = tensors.initialStates[i]) {
+      at::ScalarType type = stateType(recurrence.states[i], tensors);
       std::string name = "initial_state " + recurrence.states[i].name;
       checkKind(recurrence, name, *value, deviceOf(tensors));
       TORCH_CHECK_VALUE(value->scalar_type() == type, recurrence.name, ": '",
                         name, "' has dtype ", value->scalar_type(),
-                        "; states are ", type, " here; convert it with .to()");
+                        "; in this call the state is ", type,
+                        "; convert it with .to()");
       binder.bind(name, symbolsOf(recurrence.states[i]), *value);
     }
   }
@@ -337,6 +339,10 @@ at::ScalarType computeType(const CallTensors &tensors) {
     }
   }
   return any ? at::kDouble : at::kFloat;
+}
+
+at::ScalarType stateType(const State &state, const CallTensors &tensors) {
+  return toTorch(state.tensorType(fromTorch(computeType(tensors))));
 }
 
 } // namespace recurra

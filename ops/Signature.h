@@ -45,6 +45,9 @@ at::Tensor offsetsOf(const Recurrence &recurrence, const CallTensors &tensors);
 /// f64 if every tensor given is, else f32.
 at::ScalarType computeType(const CallTensors &tensors);
 
+/// dtype of the tensors of one of the call's states.
+at::ScalarType stateType(const State &state, const CallTensors &tensors);
+
 /// The symbols of the dimensions before an input's axes: "B", "T", "H", "Hg".
 std::vector<std::string> leadingSymbols(const Input &input);
 

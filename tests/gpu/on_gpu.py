@@ -88,7 +88,7 @@ def judged(case, result, found=None):
     """Errors over their bounds. On a GPU the gradients of float32 inputs have
     the wider bound where the kernel's products round to tf32."""
     found = errors(case, result) if found is None else found
-    if coarsest(case) != "float32" or not takes_tf32(case):
+    if coarsest(case.inputs.values()) != "float32" or not takes_tf32(case):
         return found
     wider = BOUNDS["float32"][1] / TF32_GRADIENTS
     gradients = {f"d{n}" for n in case.inputs} | {f"d initial {n}" for n in case.initial}

@@ -120,6 +120,31 @@ TEST(Call, TakesADefinitionMadeAtRunTime) {
   EXPECT_TRUE(at::allclose(result.outputs[0], expected.expand({1, 3, 1, 2})));
 }
 
+TEST(Call, StatesHaveTheDtypeOfTheirDefinition) {
+  using namespace recurra::dsl;
+  recurra::Recurrence leaky = define("leaky", [](Builder &r) {
+    Axis D = r.axis("D");
+    Expr x = r.token("x", {D});
+    State h = r.state("h", {D}, DType::BF16);
+    h = 0.5 * h + x;
+    r.output("y", h);
+  });
+  for (at::ScalarType type : {at::kFloat, at::kDouble}) {
+    at::Tensor x = at::ones({1, 3, 1, 2}, at::TensorOptions().dtype(type));
+    at::Tensor start = at::full({1, 1, 2}, 2, at::kFloat).requires_grad_();
+    CallOptions options;
+    options.initialStates = {start};
+    options.outputFinalState = true;
+    CallResult result = recurra::call(leaky, {x}, options);
+    at::Tensor last = result.finalStates[0];
+    EXPECT_EQ(last.scalar_type(),
+              type == at::kDouble ? at::kDouble : at::kBFloat16);
+    EXPECT_TRUE(at::equal(last, at::full_like(last, 2)));
+    last.sum().backward();
+    EXPECT_TRUE(at::equal(start.grad(), at::full_like(start, 0.125)));
+  }
+}
+
 TEST(Call, UnknownEntryIsAnError) {
   EXPECT_THROW(recurra::callCatalogue("no_such_entry", {}), c10::Error);
 }

@@ -88,12 +88,11 @@ def make(entry, B=2, T=33, H=2, group=1, seed=42, dtype=torch.float32,
         if x.default is None or x.name in given:
             kind = dtype.get(x.name, torch.float32) if isinstance(dtype, dict) else dtype
             inputs[x.name] = value.to(kind)
-    double = all(x.dtype == torch.float64 for x in inputs.values())
     states = {}
     for x in recurrence.states:
         shape = [sequences, H] + [sizes[a] for a in x.axes]
         value = _random(recurrence, x.name, x.facts, shape, draw)
-        states[x.name] = value.to(torch.float64 if double else torch.float32)
+        states[x.name] = value.to(x.tensor_type(inputs.values()))
     offsets = None if offsets is None else torch.tensor(offsets)
     return Case(entry, inputs, states if initial else {}, offsets, outputs)
 
@@ -152,8 +151,8 @@ def run(case, loss="both", asking=None):
                on_outputs, on_finals)
 
 
-def coarsest(case):
-    kinds = {str(x.dtype).removeprefix("torch.") for x in case.inputs.values()}
+def coarsest(tensors):
+    kinds = {str(x.dtype).removeprefix("torch.") for x in tensors}
     return next(k for k in COARSE_FIRST if k in kinds)
 
 
@@ -162,23 +161,29 @@ def errors(case, result):
     truth = Oracle(case)
     outputs, finals = truth.values()
     of_inputs, of_initial = truth.gradients(result.output_weights, result.final_weights)
-    value_bound, gradient_bound = BOUNDS[coarsest(case)]
+    given = list(case.inputs.values())
+    value_bound, gradient_bound = BOUNDS[coarsest(given)]
     found = {}
 
     def add(label, actual, expected, leading, bound):
         found[label] = worst(numpy(actual), expected, leading) / bound
 
+    def add_state(label, actual, expected, column):
+        own = coarsest([actual])
+        bound = BOUNDS[coarsest([*given, actual])][column]
+        found[label] = worst(numpy(actual), expected, "NH", own) / bound
+
     for n, x in result.outputs.items():
         add(n, x, outputs[n], "BTH", value_bound)
     for n, x in result.finals.items():
-        add(f"final {n}", x, finals[n], "NH", value_bound)
+        add_state(f"final {n}", x, finals[n], 0)
     for item in case.recurrence.inputs:
         if item.name in result.of_inputs:
             lead = "".join(d[0] for d in item.dimensions[:len(item.dimensions) - len(item.axes)])
             add(f"d{item.name}", result.of_inputs[item.name], of_inputs[item.name],
                 lead, gradient_bound)
     for n, x in result.of_initial.items():
-        add(f"d initial {n}", x, of_initial[n], "NH", gradient_bound)
+        add_state(f"d initial {n}", x, of_initial[n], 1)
     return found
 
 

@@ -13,6 +13,7 @@ BOUNDS = {  # dtype of inputs and outputs: (outputs and final states, gradients)
     "bfloat16": (5e-3, 1.5e-2),
 }
 TOKENS_PER_ROW = 16
+LEAST_HALF = 2.0 ** -14  # with full precision; other dtypes have float's exponents
 
 
 def _rows(x, leading):
@@ -34,10 +35,10 @@ def _rows(x, leading):
         x.shape[0], 0, 1)
 
 
-def worst(actual, oracle, leading):
+def worst(actual, oracle, leading, dtype="float32"):
     """The largest row error. NaN counts as infinite. `leading`: "BTH" for a
     token tensor with heads, "BT" without, "NH" for states, "H" or "" for
-    parameters."""
+    parameters. What `dtype` cannot tell from 0 counts as 0."""
     assert np.shape(actual) == np.shape(oracle), (np.shape(actual), np.shape(oracle))
     x, ref = _rows(actual, leading), _rows(oracle, leading)
     if ref.size == 0:
@@ -45,7 +46,8 @@ def worst(actual, oracle, leading):
     norms = np.linalg.norm(ref, axis=-1)
     # As in runtime/RowError.cpp: the least norm that float holds with full
     # precision, and some room.
-    floor = np.maximum(norms.mean(axis=1, keepdims=True) / 20, 1e-30)
+    least = LEAST_HALF * ref.shape[-1] ** 0.5 if dtype == "float16" else 1e-30
+    floor = np.maximum(norms.mean(axis=1, keepdims=True) / 20, least)
     scale = np.maximum(norms, floor)
     error = np.linalg.norm(x - ref, axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -30,7 +30,7 @@ def signature(value):
         inputs=tuple(
             Input(x["name"], x["role"], x["sharing"], x["axes"], x["facts"],
                   x["default"]) for x in recurrence.inputs),
-        states=tuple(State(x["name"], x["axes"], x["facts"])
+        states=tuple(State(x["name"], x["axes"], x["facts"], x["dtype"])
                      for x in recurrence.states),
         outputs=tuple(Output(x["name"], x["axes"], x["optional"])
                       for x in recurrence.outputs))

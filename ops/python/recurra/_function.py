@@ -7,7 +7,7 @@ from ._library import library
 
 SPECIAL = """\
 initial_state: {states} or None, the state before the first token
-    (float32; float64 if every input is). Gradients flow to it.
+    (float32 unless said; float64 if every input is). Gradients flow to it.
 output_final_state: return the state after the last token, too.
 cu_seqlens: int32 or int64 [N + 1], offsets of N sequences packed into one row
     (B = 1).
@@ -31,19 +31,18 @@ def _tensors(name, names, inputs):
             for x in inputs]
 
 
-def _states(name, names, inputs, state):
-    """A list with one tensor or None per state, in the kernel's precision."""
+def _states(name, states, inputs, state):
+    """A list with one tensor or None per state, in the state's dtype."""
     if state is None:
         return []
     values = [state] if isinstance(state, torch.Tensor) else list(state)
-    if len(values) != len(names):
+    if len(values) != len(states):
+        names = ", ".join(x.name for x in states)
         raise ValueError(
             f"{name}: initial_state holds {len(values)} tensors; the states are "
-            f"({', '.join(names)}); pass one for each, in this order")
-    given = [x for x in inputs if x is not None]
-    dtype = (torch.float64 if all(x.dtype == torch.float64 for x in given)
-             else torch.float32)
-    return [x if x is None or x.dtype == dtype else x.to(dtype) for x in values]
+            f"({names}); pass one for each, in this order")
+    return [x if x is None else x.to(s.tensor_type(inputs))
+            for x, s in zip(values, states)]
 
 
 def arguments(recurrence, inputs, initial_state, output_final_state, cu_seqlens,
@@ -51,8 +50,7 @@ def arguments(recurrence, inputs, initial_state, output_final_state, cu_seqlens,
     """What the torch ops take, from what a caller gives."""
     names = [x.name for x in recurrence.inputs]
     tensors = _tensors(recurrence.name, names, inputs)
-    states = _states(recurrence.name, [x.name for x in recurrence.states], tensors,
-                     initial_state)
+    states = _states(recurrence.name, recurrence.states, tensors, initial_state)
     wanted = [outputs] if isinstance(outputs, str) else list(outputs)
     return tensors, states, cu_seqlens, wanted, bool(output_final_state)
 
@@ -84,7 +82,9 @@ def _document_input(item):
 
 def document(recurrence):
     """The docstring: shapes, defaults, results, and where it is defined."""
-    states = ", ".join(f"{x.name} {x.shape}" for x in recurrence.states)
+    states = ", ".join(
+        f"{x.name} {x.shape}" + (f" {x.dtype}" if x.dtype != "float32" else "")
+        for x in recurrence.states)
     outputs = ", ".join(x.name for x in recurrence.outputs)
     first = [f"{recurrence.name}: one recurrence over tokens, differentiable in "
              "every tensor.", ""]

@@ -64,9 +64,7 @@ class Op:
         inputs = [None if x.default is not None else
                   make(x.dimensions, x.axes, kinds.get(x.name, kind))
                   for x in self.recurrence.inputs]
-        double = all(x is None or x.dtype == torch.float64 for x in inputs)
-        state_type = torch.float64 if double else torch.float32
-        states = [make(("N", "H") + x.axes, x.axes, state_type)
+        states = [make(("N", "H") + x.axes, x.axes, x.tensor_type(inputs))
                   for x in self.recurrence.states]
         return inputs, states
 

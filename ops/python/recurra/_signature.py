@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from dataclasses import dataclass
 
+import torch
+
 
 @dataclass(frozen=True)
 class Input:
@@ -31,10 +33,18 @@ class State:
     name: str
     axes: tuple
     facts: tuple
+    dtype: str     # of its tensors: "float32", "float16" or "bfloat16"
 
     @property
     def shape(self):
         return show(("N", "H") + self.axes)
+
+    def tensor_type(self, inputs):
+        """The dtype of its tensors in a call: float64 where every input is."""
+        given = [x for x in inputs if x is not None]
+        if all(x.dtype == torch.float64 for x in given):
+            return torch.float64
+        return getattr(torch, self.dtype)
 
 
 @dataclass(frozen=True)
