@@ -12,8 +12,20 @@ namespace {
 
 struct InspectOptions {
   std::string name, stage, direction;
+  bool states = false;
   SpecOptions spec;
 };
+
+/// Initial and final states pass the kernel's boundary, as do gradients.
+void addStates(const Recurrence &recurrence, Spec &spec) {
+  for (const State &state : recurrence.states) {
+    spec.initialStates.push_back(state.name);
+    spec.finalStates.push_back(state.name);
+    if (spec.direction == Direction::Backward) {
+      spec.gradients.push_back(state.name);
+    }
+  }
+}
 
 void inspect(const Session &session, const InspectOptions &options) {
   Recurrence recurrence = session.find(options.name);
@@ -21,6 +33,9 @@ void inspect(const Session &session, const InspectOptions &options) {
                   (options.direction.empty() && options.stage == "backward");
   Spec spec = options.spec.spec(recurrence, backward ? Direction::Backward
                                                      : Direction::Forward);
+  if (options.states) {
+    addStates(recurrence, spec);
+  }
   if (options.stage == "cuda" || options.stage == "ptx" ||
       options.stage == "sass") {
     spec.target = "cuda";
@@ -62,6 +77,8 @@ void addInspect(CLI::App &app, Session &session) {
       ->add_option("--direction", options->direction,
                    "of chunk and below: forward (the default) or backward")
       ->check(CLI::IsMember({"forward", "backward"}));
+  command->add_flag("--states", options->states,
+                    "with initial and final states, and their dtypes");
   options->spec.add(*command);
   command->footer("  recurra inspect palimpsa --stage linear\n"
                   "  recurra inspect palimpsa --stage asm --size K=16 V=32 "

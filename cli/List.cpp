@@ -19,6 +19,17 @@ std::vector<std::string> namesOf(const Things &things) {
   return names;
 }
 
+/// By name, of the states whose tensors are not f32.
+Json dtypesOf(const std::vector<State> &states) {
+  Json dtypes = Json::object();
+  for (const State &state : states) {
+    if (state.dtype != DType::F32) {
+      dtypes[state.name] = std::string(name(state.dtype));
+    }
+  }
+  return dtypes;
+}
+
 Json describe(const Recurrence &recurrence) {
   Algorithm algorithm = algorithmOf(recurrence);
   return {{"name", recurrence.name},
@@ -27,6 +38,7 @@ Json describe(const Recurrence &recurrence) {
           {"runs",
            {{"forward", algorithm.forward}, {"backward", algorithm.backward}}},
           {"states", namesOf(recurrence.states)},
+          {"state_dtypes", dtypesOf(recurrence.states)},
           {"inputs", namesOf(recurrence.inputs)},
           {"outputs", namesOf(recurrence.outputs)}};
 }
@@ -34,6 +46,17 @@ Json describe(const Recurrence &recurrence) {
 std::string joined(const Json &names) {
   return fmt::format("{}",
                      fmt::join(names.get<std::vector<std::string>>(), " "));
+}
+
+/// "M:bf16 J": a dtype where there is one to say.
+std::string statesOf(const Json &row) {
+  std::vector<std::string> words = row["states"];
+  for (std::string &word : words) {
+    if (row["state_dtypes"].contains(word)) {
+      word += ":" + row["state_dtypes"][word].get<std::string>();
+    }
+  }
+  return fmt::format("{}", fmt::join(words, " "));
 }
 
 void list(const Session &session) {
@@ -48,7 +71,7 @@ void list(const Session &session) {
         row["class"].get<std::string>(), row["form"].get<std::string>(),
         row["runs"]["forward"].get<std::string>() + "/" +
             row["runs"]["backward"].get<std::string>(),
-        joined(row["states"]), joined(row["inputs"]), joined(row["outputs"]));
+        statesOf(row), joined(row["inputs"]), joined(row["outputs"]));
     all.push_back(std::move(row));
   }
   session.answer(all, text);

@@ -64,7 +64,9 @@ def test_list_has_every_entry_with_its_fields(recurra):
     rows = parsed(recurra("list", "--json"))
     assert {row["name"] for row in rows} == CATALOGUE
     for row in rows:
-        assert set(row) == {"name", "class", "form", "runs", "states", "inputs", "outputs"}
+        assert set(row) == {"name", "class", "form", "runs", "states", "state_dtypes", "inputs",
+                            "outputs"}
+        assert row["state_dtypes"] == {}
         assert set(row["runs"]) == {"forward", "backward"}
         assert row["states"] and row["inputs"] and row["outputs"]
     by_name = {row["name"]: row for row in rows}
@@ -98,6 +100,22 @@ def test_shown_text_loads_back(recurra, tmp_path):
     original = parsed(recurra("show", "gla", "--json"))
     loaded = parsed(recurra("--load", file, "show", "mine", "--json"))
     assert loaded["hash"] == original["hash"]
+
+
+def test_the_dtype_of_a_state_is_shown(recurra, tmp_path):
+    file = tmp_path / "halves.txt"
+    text = recurra("show", "palimpsa").stdout.replace("recurrence palimpsa", "recurrence halves")
+    file.write_text(text.replace("state M[K, V]", "state M[K, V] dtype bf16"))
+    load = ("--load", file)
+    assert "state M[K, V] dtype bf16 initial 0\n" in recurra(*load, "show", "halves").stdout
+    rows = {row["name"]: row for row in parsed(recurra(*load, "list", "--json"))}
+    assert rows["halves"]["states"] == ["M", "J"]
+    assert rows["halves"]["state_dtypes"] == {"M": "bf16"}
+    assert "M:bf16 J " in recurra(*load, "list").stdout
+    for stage, sign in (("rec", 'rec.dtype = "bf16"'), ("chunk", "bf16 {chunk.arg")):
+        inspect = (*load, "inspect", "halves", "--stage", stage, "--size", "K=8", "V=8")
+        assert sign not in recurra(*inspect).stdout
+        assert sign in recurra(*inspect, "--states").stdout
 
 
 def test_load_takes_several_recurrences_of_one_text(recurra, tmp_path):
