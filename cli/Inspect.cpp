@@ -5,6 +5,7 @@
 #include "runtime/Kernel.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace recurra::cli {
@@ -33,7 +34,9 @@ void inspect(const Session &session, const InspectOptions &options) {
                   (options.direction.empty() && options.stage == "backward");
   Spec spec = options.spec.spec(recurrence, backward ? Direction::Backward
                                                      : Direction::Forward);
-  if (options.states) {
+  auto isNarrow = [](const State &s) { return s.dtype != DType::F32; };
+  if (options.states || std::any_of(recurrence.states.begin(),
+                                    recurrence.states.end(), isNarrow)) {
     addStates(recurrence, spec);
   }
   if (options.stage == "cuda" || options.stage == "ptx" ||
@@ -78,7 +81,8 @@ void addInspect(CLI::App &app, Session &session) {
                    "of chunk and below: forward (the default) or backward")
       ->check(CLI::IsMember({"forward", "backward"}));
   command->add_flag("--states", options->states,
-                    "with initial and final states, and their dtypes");
+                    "with initial and final states; always so where the\n"
+                    "definition gives one a dtype");
   options->spec.add(*command);
   command->footer("  recurra inspect palimpsa --stage linear\n"
                   "  recurra inspect palimpsa --stage asm --size K=16 V=32 "

@@ -113,7 +113,13 @@ def test_the_dtype_of_a_state_is_shown(recurra, tmp_path):
     assert rows["halves"]["state_dtypes"] == {"M": "bf16"}
     assert "M:bf16 J " in recurra(*load, "list").stdout
     for stage, sign in (("rec", 'rec.dtype = "bf16"'), ("chunk", "bf16 {chunk.arg")):
-        inspect = (*load, "inspect", "halves", "--stage", stage, "--size", "K=8", "V=8")
+        assert sign in recurra(*load, "inspect", "halves", "--stage", stage, "--size", "K=8",
+                               "V=8").stdout
+
+
+def test_inspect_shows_states_when_asked(recurra):
+    for direction, sign in (("forward", "final-state M"), ("backward", "initial-state-gradient M")):
+        inspect = ("inspect", "palimpsa", "--stage", "chunk", "--direction", direction)
         assert sign not in recurra(*inspect).stdout
         assert sign in recurra(*inspect, "--states").stdout
 

@@ -102,6 +102,20 @@ TEST_F(CudaCompileTest, CatalogueForEveryArchitecture) {
   }
 }
 
+TEST_F(CudaCompileTest, StatesOfOtherDtypes) {
+  Recurrence palimpsa = *findRecurrence("palimpsa");
+  palimpsa.states[0].dtype = DType::BF16;
+  palimpsa.states[1].dtype = DType::F16;
+  for (std::int64_t size : {8, 32}) { // in walk form, in scan form
+    for (Direction direction : {Direction::Forward, Direction::Backward}) {
+      Spec spec = specOf(palimpsa, direction, DType::F32);
+      spec.outputs = {"o"};
+      spec.extents = {{"K", size}, {"V", size}};
+      check(compiled(palimpsa, spec), "sm_90a");
+    }
+  }
+}
+
 /// Matrices never leave the registers. In scan form the roles of a block share
 /// out the registers, and a few addresses of the warps that prepare and add do.
 TEST_F(CudaCompileTest, PalimpsaStaysInRegisters) {
