@@ -6,7 +6,7 @@ import torch
 
 import float64_loops
 from draw import Shape, draw
-from harness import ENTRIES, call, make, run
+from harness import ENTRIES, call, make, run, with_states_of
 from measure import BOUNDS, worst
 from on_gpu import DEVICE, check, on_gpu, run_on_gpu, same
 
@@ -37,6 +37,13 @@ def test_every_size(entry, K, V):
 def test_sizes_beyond_a_block(entry, K, V):
     """E32: tiles come from the device's limits."""
     check(make(entry, B=1, T=20, H=1, K=K, V=V, dtype=torch.bfloat16))
+
+
+@pytest.mark.parametrize("dtype", ("bf16", "f16"))
+@pytest.mark.parametrize("K, V", ((48, 96), (20, 31), (5, 6)))
+def test_states_of_other_dtypes(K, V, dtype):
+    """In scan form and in walk form, by the size."""
+    check(make(with_states_of("palimpsa", dtype), T=40, K=K, V=V))
 
 
 @pytest.mark.parametrize("D, N", ((5, 16), (130, 16), (256, 64), (33, 3)))

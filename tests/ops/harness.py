@@ -24,6 +24,17 @@ def op_of(entry):
     return getattr(recurra.ops, entry).op if isinstance(entry, str) else entry
 
 
+def with_states_of(entry, dtype):
+    """An entry's op, but for the dtype of its states, as its text spells it."""
+    text = op_of(entry).text
+    for state in op_of(entry).recurrence.states:
+        axes = f"[{', '.join(state.axes)}]" if state.axes else ""
+        declared = f"\nstate {state.name}{axes}"
+        assert text.count(declared) == 1
+        text = text.replace(declared, f"{declared} dtype {dtype}")
+    return recurra.compile(text)
+
+
 def _random(recurrence, name, facts, shape, draw):
     x = torch.randn(shape, generator=draw, dtype=torch.float64)
     if "nonPositive" in facts:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import recurra as rc
-from harness import call, cases, check, leaves, make
+from harness import call, cases, check, leaves, make, with_states_of
 
 forward = torch.ops.recurra.forward
 
@@ -50,13 +50,7 @@ def test_values_and_gradients_in_the_dtype_declared(shape, dtype):
     ("gated_delta_rule", "slstm")))
 def test_an_entry_with_narrow_states(entry):
     """Other classes of recurrences, by a word in their text."""
-    text = getattr(rc.ops, entry).text
-    for state in getattr(rc.ops, entry).op.recurrence.states:
-        axes = f"[{', '.join(state.axes)}]" if state.axes else ""
-        name = f"\nstate {state.name}{axes}"
-        assert name in text
-        text = text.replace(name, f"{name} dtype bf16")
-    result = check(make(rc.compile(text), T=20))
+    result = check(make(with_states_of(entry, "bf16"), T=20))
     assert set(dtypes(result.finals).values()) == {torch.bfloat16}
 
 
