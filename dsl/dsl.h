@@ -45,9 +45,9 @@
 // - The order of arguments is that of their declarations; orElse gives one a
 //   default. States start from zero, from initial(..), or from what the caller
 //   passes, and their final values can be had. r.state("S", {K, V},
-//   DType::BF16) hands both over in tensors of half the size (F16 does too,
-//   up to 65504); between tokens a state is kept in float32 all the same, and where every
-//   input of a call is float64, all is float64.
+//   DType::BF16) hands both over in tensors of half the size (F16 does too, up
+//   to 65504); between tokens a state is kept in float32 all the same, and
+//   where every input of a call is float64, all is float64.
 // - log gates (token inputs that are nonPositive and reach an exp or expm1)
 //   below -1e4 count as -1e4, so that -inf means "forget all".
 //

@@ -11,7 +11,7 @@
 namespace recurra {
 
 /// What to run. Inputs without an entry in `dtypes` are of `dtype`, as are
-/// outputs.
+/// outputs; states are of the dtype that the definition says.
 struct Trial {
   const Recurrence *recurrence = nullptr;
   Call call; ///< every input given; the states given are arguments
