@@ -39,7 +39,7 @@ static constexpr const char *names[] = {
     "begin",       "rowWords",   "words",    "columnWords",
     "takePart",    "pairOf",     "rest",     "multiplyParts",
     "addParts",    "overGroups", "isMine",   "cuts",
-    "columnAdder"};
+    "columnAdder", "turn",       "prefetch", "line"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)

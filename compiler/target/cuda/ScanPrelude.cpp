@@ -45,6 +45,10 @@ template <int count> __device__ inline void giveRegisters() {
 __device__ inline void copyLater(void *to, const void *from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(sharedAddress(to)), "l"(from) : "memory");
 }
+// On its way into the L2 cache.
+__device__ inline void prefetch(const void *from) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+}
 __device__ inline void commitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // All but the latest few groups have arrived.
 template <int groups> __device__ inline void waitForCopies() {

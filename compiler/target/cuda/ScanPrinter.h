@@ -37,14 +37,16 @@ private:
   void printStaged();
   std::string firstChunk();
   void printRuns();
+  void printPrefetch();
   void printCopies();
   void printScalars();
   void printPreparedSums();
   std::string scalarText(const ScanOperand &operand);
   void printHeader();
-  void printVectors(bool isRow, bool isTraced);
-  void printEntries(llvm::ArrayRef<const ScanOperand *> wanted, bool padded,
-                    llvm::function_ref<void()> printWords);
+  void printVectors(bool isTraced);
+  void printEntry(const std::string &entry, bool isRow, bool isTraced);
+  void printEntryStores(bool isRow, bool isTraced, bool padded);
+  std::string read(const std::string &expression);
   std::string prepared(const Node *node, llvm::StringRef index);
   void printParts(const std::string &name, const std::string &value,
                   std::int64_t count);
@@ -121,6 +123,7 @@ private:
     std::string name, perToken, perRound;
   };
   llvm::DenseMap<const Node *, Target> targets;
+  std::map<std::string, std::string> readNames; ///< of what was read first
   std::string sequenceName; ///< the token whose numbers are prepared
 };
 

@@ -54,13 +54,11 @@ void ScanPrinter::printProducers() {
   printPreparedSums();
   if (form.isReverse) {
     f.text.open("if (here.pass == 0)");
-    printVectors(true, true);
-    printVectors(false, true);
+    printVectors(true);
     f.text.close();
     f.text.open("else");
   }
-  printVectors(true, false);
-  printVectors(false, false);
+  printVectors(false);
   if (form.isReverse) {
     f.text.close();
   }
@@ -121,6 +119,7 @@ void ScanPrinter::printRuns() {
               ", run, " + limitOf(form, isExact) + ", segments[half], lane);");
   f.text.line(sync);
   if (form.isReverse) {
+    printPrefetch();
     f.text.comment("The states at the ends of segments come from the run's "
                    "start, those at its own end from the next one's: only the "
                    "last run has none.");
@@ -150,6 +149,28 @@ void ScanPrinter::printRuns() {
   f.text.line("return p.atUnit(" +
               std::string(form.isReverse ? "p.pass == 1" : "false") + ");");
   f.text.close("};");
+}
+
+/// The saved states at a run's start are read when it is traced, or when the
+/// run before it is entered.
+void ScanPrinter::printPrefetch() {
+  constexpr std::int64_t perLine = 32;
+  for (Value init : cast<chunk::ForOp>(*form.trace).getInits()) {
+    auto load = cast<chunk::LoadOp>(init.getDefiningOp());
+    bool isByRow = load.getBuffer().getType().getNames().back() == form.columns;
+    std::string all = isByRow ? rowsHere() : columnsHere();
+    std::string along = isByRow ? columnsHere() : rowsHere();
+    f.text.open("for (int line = thread; line < " + all + " * ((" + along +
+                " + " + number(perLine - 1) + ") / " + number(perLine) +
+                "); line += " + number(32 * tiles.producerWarps) + ")");
+    std::string at = "line % (" + all + ")";
+    std::string by = "line / (" + all + ") * " + number(perLine);
+    f.text.line("prefetch(&" +
+                addressOf(load.getBuffer(), load.getIndices(), "chunk",
+                          isByRow ? at : by, isByRow ? by : at) +
+                ");");
+    f.text.close();
+  }
 }
 
 /// A lambda that starts to copy the vectors of a unit's tokens.
@@ -286,59 +307,78 @@ void ScanPrinter::printHeader() {
   f.text.close();
 }
 
-/// All operands along one axis, or those of the walk to the segments' ends. A
-/// thread has the same entries of every token.
-void ScanPrinter::printVectors(bool isRow, bool isTraced) {
-  SmallVector<const ScanOperand *> wanted;
-  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
-    if (operand->kind == (isRow ? ScanOperand::Row : ScanOperand::Column) &&
-        (operand->isTraced || !isTraced)) {
-      wanted.push_back(operand.get());
-    }
+/// All vectors, or those of the walk to the segments' ends. A thread has the
+/// same entries of every token: rows from the first warp on, columns those
+/// warps that rows leave, from the last one back.
+void ScanPrinter::printVectors(bool isTraced) {
+  std::int64_t warps = tiles.producerWarps;
+  std::int64_t ofRows = ceilDiv(tiles.rows(), 32);
+  std::int64_t ofColumns = ofRows < warps ? warps - ofRows : warps;
+  for (std::int64_t x = 0; x < tiles.rows(); x += 32 * warps) {
+    std::string entry = number(x) + " + thread";
+    f.text.open("if (" + entry + " < " + number(tiles.rows()) + ")");
+    printEntry(entry, true, isTraced);
+    f.text.close();
   }
-  std::int64_t width = isRow ? tiles.rows() : tiles.columns();
-  bool padded = isPadded(isRow ? form.rows : form.columns, width);
-  bool hasWords = !values.products.list.empty();
-  for (std::int64_t x = 0; x < width && (hasWords || !wanted.empty());
-       x += 32 * tiles.producerWarps) {
-    std::string entry =
-        number(x) + (isRow ? " + thread"
-                           : " + (" + number(tiles.producerWarps - 1) +
-                                 " - producer) * 32 + lane");
-    f.text.open("if (" + entry + " < " + number(width) + ")");
-    f.text.line("const int i = " + entry + ", place = " + placeOf(isRow) + ";");
-    if (padded) {
-      f.text.line("const bool isEntry = i < " +
-                  (isRow ? rowsHere() : columnsHere()) + ";");
-    }
-    printEntries(wanted, padded, [&] {
-      if (hasWords) {
-        isRow ? printRowWords(isTraced, padded)
-              : printColumnWords(isTraced, padded);
-      }
-    });
+  for (std::int64_t x = 0; x < tiles.columns(); x += 32 * ofColumns) {
+    std::string back = "(" + number(warps - 1) + " - producer)";
+    std::string entry = number(x) + " + " + back + " * 32 + lane";
+    f.text.open("if (" +
+                (ofColumns < warps ? back + " < " + number(ofColumns) + " && "
+                                   : std::string()) +
+                entry + " < " + number(tiles.columns()) + ")");
+    printEntry(entry, false, isTraced);
     f.text.close();
   }
 }
 
-/// Entry i of every token.
-void ScanPrinter::printEntries(ArrayRef<const ScanOperand *> wanted,
-                               bool padded, function_ref<void()> printWords) {
+/// One entry of every token's vectors along one axis. What is read comes first:
+/// the compiler cannot tell it from what is written.
+void ScanPrinter::printEntry(const std::string &entry, bool isRow,
+                             bool isTraced) {
+  bool padded = isPadded(isRow ? form.rows : form.columns,
+                         isRow ? tiles.rows() : tiles.columns());
+  f.text.line("const int i = " + entry + ", place = " + placeOf(isRow) + ";");
+  if (padded) {
+    f.text.line("const bool isEntry = i < " +
+                (isRow ? rowsHere() : columnsHere()) + ";");
+  }
   f.text.line("float *now = stage + 16;");
   f.text.line("#pragma unroll 4");
   f.text.open("for (int t = 0; t < count; ++t)");
-  for (const ScanOperand *operand : wanted) {
-    std::string value = prepared(operand->node, "i");
-    if (operand->degree != 0) {
-      std::int64_t at = values.power(-operand->degree).offset;
-      value += " * now[" + std::to_string(at) + "]";
-    }
-    f.text.line("now[" + std::to_string(operand->offset) + " + place] = " +
-                (padded ? "isEntry ? " + value + " : 0" : value) + ";");
+  KernelText kept = f.text;
+  readNames.clear();
+  printEntryStores(isRow, isTraced, padded);
+  f.text = kept;
+  for (auto &[expression, name] : readNames) {
+    name = f.text.name("read");
+    f.text.line("const float " + name + " = " + expression + ";");
   }
-  printWords();
-  f.text.line("now += " + std::to_string(tokenFloats) + ";");
+  printEntryStores(isRow, isTraced, padded);
+  readNames.clear();
+  f.text.line("now += " + number(tokenFloats) + ";");
   f.text.close();
+}
+
+void ScanPrinter::printEntryStores(bool isRow, bool isTraced, bool padded) {
+  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
+    if (operand->kind != (isRow ? ScanOperand::Row : ScanOperand::Column) ||
+        (isTraced && !operand->isTraced)) {
+      continue;
+    }
+    f.text.line("now[" + number(operand->offset) + " + place] = " +
+                factorText(operand->node, operand->degree, padded) + ";");
+  }
+  if (!values.products.list.empty()) {
+    isRow ? printRowWords(isTraced, padded)
+          : printColumnWords(isTraced, padded);
+  }
+}
+
+/// What is read of shared memory: by the name of the value, once it has one.
+std::string ScanPrinter::read(const std::string &expression) {
+  std::string &name = readNames[expression];
+  return name.empty() ? expression : name;
 }
 
 /// A prepared value: with `index`, of an entry of token t, from the copies;
@@ -352,7 +392,7 @@ std::string ScanPrinter::prepared(const Node *node, StringRef index) {
     return printNumber(node->attributes.get("value"));
   }
   if (node->axes.empty() && (!index.empty() || node->kind == Kind::Reduce)) {
-    return "now[" + std::to_string(values.operand(node, 0).offset) + "]";
+    return read("now[" + number(values.operand(node, 0).offset) + "]");
   }
   if (node->kind == Kind::CopyIn && node->axes.empty()) {
     auto load = cast<chunk::LoadOp>(node->op);
@@ -364,9 +404,9 @@ std::string ScanPrinter::prepared(const Node *node, StringRef index) {
   if (node->kind == Kind::CopyIn) {
     for (const ScanVector &raw : raws) {
       if (isSame(raw.load, node)) {
-        return "widen(" + raw.name + "[(unit % 2 * " +
-               std::to_string(scanUnit) + " + t) * " +
-               std::to_string(raw.pitch) + " + " + index.str() + "])";
+        return read("widen(" + raw.name + "[(unit % 2 * " + number(scanUnit) +
+                    " + t) * " + number(raw.pitch) + " + " + index.str() +
+                    "])");
       }
     }
     return "0"; // while operands are collected

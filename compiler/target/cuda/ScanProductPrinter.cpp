@@ -23,7 +23,7 @@ void ScanPrinter::printParts(const std::string &name, const std::string &value,
 std::string ScanPrinter::factorText(const Node *node, int degree, bool padded) {
   std::string value = prepared(node, "i");
   if (degree != 0) {
-    value += " * now[" + number(values.power(-degree).offset) + "]";
+    value += " * " + read("now[" + number(values.power(-degree).offset) + "]");
   }
   return padded ? "(isEntry ? " + value + " : 0)" : "(" + value + ")";
 }
@@ -53,9 +53,12 @@ void ScanPrinter::printRowWords(bool isTraced, bool padded) {
               " + i / " + rows + " * " + number(tiles.rowTiles * perTile) +
               " + i / 16 % " + number(tiles.rowTiles) + " * " +
               number(perTile) + " + i % 8 * 8 + i / 8 % 2;");
+  f.text.comment("Lanes that store together meet on no bank.");
+  f.text.line("const int turn = i % 8 / 4 * 2 ^ i / 16 % " +
+              number(tiles.rowTiles) + " % 2;");
   for (std::int64_t word = 0; word < ScanProducts::rowWords; ++word) {
-    f.text.line("words[" + number(2 * word) + "] = pairOf(" + slots[2 * word] +
-                ", " + slots[2 * word + 1] + ");");
+    f.text.line("words[(" + number(word) + " ^ turn) * 2] = pairOf(" +
+                slots[2 * word] + ", " + slots[2 * word + 1] + ");");
   }
 }
 
@@ -121,7 +124,7 @@ void ScanPrinter::printProductFetches(bool isTraced) {
   unrolled("a", tiles.rowTiles);
   f.text.line("fetch(rowWords[a], now + " + number(products.offset) +
               " + (warpRow * " + number(tiles.rowTiles) +
-              " + a) * 64 + lane * 2);");
+              " + a) * 64 + (lane ^ lane / 16 * 2 ^ a % 2) * 2);");
   f.text.close();
   unrolled("n", tiles.columnTiles);
   std::string at =

@@ -94,6 +94,7 @@ void takeRegisters() {}
 template <int count>
 void giveRegisters() {}
 inline void copyLater(void *to, const void *from) { memcpy(to, from, 16); }
+inline void prefetch(const void *) {}
 inline void commitCopies() {}
 template <int groups>
 void waitForCopies() {}
