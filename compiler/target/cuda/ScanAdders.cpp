@@ -31,8 +31,8 @@ void ScanPrinter::printAdders() {
   f.text.line("const float *const from = sums + group % 2 * " +
               number(tiles.computeWarps() * warpSums) + ";");
   f.text.line(numbered("block", "summed"));
-  printRowSums();
-  printColumnSums();
+  printVectorSums(true);
+  printVectorSums(false);
   printScalarSums();
   printNextTargets();
   f.text.line("arrive(added + group % 2, lane);");
@@ -49,12 +49,25 @@ void ScanPrinter::printAdders() {
   f.text.close();
 }
 
+// A warp adds 32 entries of one vector of one token at a time, round after
+// round; all rounds of a warp are the same token of its group.
+
+/// The warp's first entries: rows from the first warp on, columns from the last
+/// one back.
+std::string ScanPrinter::entryOf(bool isRow) const {
+  return std::string(isRow ? "adder" : "columnAdder") + " / " +
+         number(tiles.group) + " * 32 + lane";
+}
+
+/// How far apart the entries of two rounds are.
+std::int64_t ScanPrinter::entriesPerRound() const {
+  return tiles.adderWarps / tiles.group * 32;
+}
+
 /// Where each thread's results go, token after token: tokens come in order, so
 /// a pointer moves on with each group. Results of later rounds lie strides
 /// apart.
 void ScanPrinter::printTargets() {
-  f.text.comment("Rows are shared out from the first warp on, columns from the "
-                 "last one back.");
   f.text.line("const int adder = thread / 32, columnAdder = " +
               number(tiles.adderWarps - 1) + " - adder;");
   const std::string &length = sequence().length;
@@ -66,9 +79,7 @@ void ScanPrinter::printTargets() {
     std::string buffer = f.buffers.lookup(store.getBuffer());
     Target target{f.text.name(buffer + "_to"),
                   f.text.name(buffer + "_perToken"), ""};
-    bool isColumn = form.isColumn(node);
-    std::string entry =
-        isColumn ? "(" + columnEntry("columnAdder") + ")" : "thread";
+    std::string entry = "(" + entryOf(form.isRow(node)) + ")";
     f.text.line(
         storedName(type.getElement()) + " *" + target.name + " = &" +
         addressOf(store.getBuffer(), store.getIndices(), first, entry, entry) +
@@ -77,10 +88,7 @@ void ScanPrinter::printTargets() {
                 (form.isReverse ? "-" : "") + strideOf(store.getBuffer(), "T") +
                 ";");
     if (!node->axes.empty()) {
-      std::int64_t entries =
-          isColumn ? tiles.adderWarps / tiles.group * 8 * tiles.columnTiles
-                   : 32 * tiles.adderWarps;
-      target.perRound = number(entries) + " * " +
+      target.perRound = number(entriesPerRound()) + " * " +
                         strideOf(store.getBuffer(), node->axes[0].name);
     }
     targets[node] = target;
@@ -93,73 +101,6 @@ void ScanPrinter::printNextTargets() {
     const Target &target = targets[node];
     f.text.line(target.name + " += (isFull.value ? " + number(tiles.group) +
                 " : count - done) * " + target.perToken + ";");
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Sums over rows
-//===----------------------------------------------------------------------===//
-
-// A warp adds what one token and one column of walking warps left: lanes of the
-// same lane % 4 have parts of the same columns.
-
-/// The power of two that holds a lane's entries of one sum.
-std::int64_t ScanPrinter::columnWidth() const {
-  std::int64_t width = 2;
-  while (width < 2 * tiles.columnTiles) {
-    width *= 2;
-  }
-  return width;
-}
-
-/// The column that a lane has in the end.
-std::string ScanPrinter::columnEntry(const std::string &task) const {
-  std::string part = "lane / " + number(32 / columnWidth());
-  return task + " / " + number(tiles.group) + " * " +
-         number(8 * tiles.columnTiles) + " + " + part +
-         " / 2 * 8 + lane % 4 * 2 + " + part + " % 2";
-}
-
-/// Of one sum; the name of the result.
-std::string ScanPrinter::columnSumText(const ScanSum &sum) {
-  std::string name =
-      f.text.name(hints.contains(sum.reduce) ? hints.lookup(sum.reduce)
-                                             : std::string("total"));
-  std::string all = f.text.name(name + "_parts");
-  f.text.line("float " + all + "[" + number(columnWidth()) + "] = {};");
-  unrolled("w", tiles.warpRows);
-  f.text.line("addParts<" + number(parts) + ", " + number(sum.slot) + ", " +
-              number(2 * tiles.columnTiles) + ">(" + all + ", from + (" + task +
-              " / " + number(tiles.group) + " * " + number(tiles.warpRows) +
-              " + w) * " + number(warpSums) + " + " + number(matrixFloats()) +
-              " + p * " + number(partFloats()) + ", lane);");
-  f.text.close();
-  f.text.line("const float " + name + " = overGroups(" + all + ", lane);");
-  return name;
-}
-
-void ScanPrinter::printColumnSums() {
-  if (llvm::none_of(form.stores,
-                    [&](const Node *node) { return form.isColumn(node); })) {
-    return;
-  }
-  std::int64_t tasks = tiles.warpColumns * tiles.group;
-  for (std::int64_t x = 0; x * tiles.adderWarps < tasks; ++x) {
-    sumNames.clear();
-    task = "(" + number(x * tiles.adderWarps) + " + columnAdder)";
-    f.text.open("if (" + task + " < " + number(tasks) + ")");
-    f.text.line("const int p = columnAdder % " + number(tiles.group) + ";");
-    openToken();
-    std::string part = "lane / " + number(32 / columnWidth());
-    f.text.line("const int i = " + columnEntry(task) + ";");
-    f.text.line("const int place = " + placeOf(false) + ";");
-    f.text.line("const bool isMine = lane % " + number(32 / columnWidth()) +
-                " < 4 && " + part + " < " + number(2 * tiles.columnTiles) +
-                " && i < " + columnsHere() + ";");
-    printStores(ScanSum::OverRows, x);
-    f.text.close();
-    f.text.close();
-    task.clear();
   }
 }
 
@@ -239,8 +180,7 @@ std::string ScanPrinter::addedSum(const Node *node, StringRef index) {
       values.sums, [&](const ScanSum &sum) { return sum.reduce == node; });
   std::string &name = sumNames[node];
   if (name.empty()) {
-    bool isByTask = !task.empty() && sum.kind == ScanSum::OverRows;
-    name = isByTask ? columnSumText(sum) : sumText(sum, index);
+    name = sumText(sum, index);
   }
   return sum.degree == 0 ? name
                          : "(" + name + " * now[" +
@@ -316,20 +256,22 @@ std::string ScanPrinter::sumOfVector(const Node *node) {
   return sum;
 }
 
+/// All values come first: the compiler cannot tell what is stored from what is
+/// read.
 void ScanPrinter::printStores(ScanSum::Kind kind, std::int64_t x) {
+  SmallVector<std::pair<const Node *, std::string>> values;
   for (const Node *node : form.stores) {
     bool isRow = form.isRow(node), isColumn = form.isColumn(node);
     bool fits = kind == ScanSum::OverColumns ? isRow
                 : kind == ScanSum::OverRows  ? isColumn
                                              : !isRow && !isColumn;
-    if (!fits) {
-      continue;
+    if (fits) {
+      values.emplace_back(node, added(node->operands[0], "i"));
     }
+  }
+  for (auto &[node, value] : values) {
     auto store = cast<chunk::StoreOp>(node->op);
-    std::string value = added(node->operands[0], "i");
-    std::string condition = kind == ScanSum::OverBoth ? "lane == 0"
-                            : isColumn                ? "isMine"
-                                                      : "";
+    std::string condition = kind == ScanSum::OverBoth ? "lane == 0" : "";
     if (store.getFirst()) {
       condition += (condition.empty() ? "" : " && ") +
                    (f.spans[store.getFirst()].origin + " == 0");
@@ -344,22 +286,23 @@ void ScanPrinter::printStores(ScanSum::Kind kind, std::int64_t x) {
   }
 }
 
-/// Sums of the rows' entries, and what is stored of them.
-void ScanPrinter::printRowSums() {
-  if (llvm::none_of(form.stores,
-                    [&](const Node *node) { return form.isRow(node); })) {
-    return;
-  }
-  std::int64_t threads = 32 * tiles.adderWarps;
-  for (std::int64_t x = 0; x * threads < tiles.rows(); ++x) {
+/// Sums of entries along one axis, and what is stored of them.
+void ScanPrinter::printVectorSums(bool isRow) {
+  bool hasStore = llvm::any_of(form.stores, [&](const Node *node) {
+    return isRow ? form.isRow(node) : form.isColumn(node);
+  });
+  std::int64_t width = isRow ? tiles.rows() : tiles.columns();
+  for (std::int64_t x = 0; hasStore && x * entriesPerRound() < width; ++x) {
     sumNames.clear();
-    f.text.line("if (const int i = " + number(x * threads) + " + thread; i < " +
-                rowsHere() + ")");
-    f.text.open("");
-    f.text.line("const int place = " + placeOf(true) + ";");
-    openGroup();
-    printStores(ScanSum::OverColumns, x);
-    closeGroup();
+    std::string entry = number(x * entriesPerRound()) + " + " + entryOf(isRow);
+    f.text.open("if (const int i = " + entry + "; i < " +
+                (isRow ? rowsHere() : columnsHere()) + ")");
+    f.text.line(std::string("const int p = ") +
+                (isRow ? "adder" : "columnAdder") + " % " +
+                number(tiles.group) + ", place = " + placeOf(isRow) + ";");
+    openToken();
+    printStores(isRow ? ScanSum::OverColumns : ScanSum::OverRows, x);
+    f.text.close();
     f.text.close();
   }
 }

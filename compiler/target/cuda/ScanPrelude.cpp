@@ -120,37 +120,6 @@ template <int n> __device__ inline void putParts(float *to, const float (&parts)
     *reinterpret_cast<Two *>(to + partAt<n>(n / 4 * 4, lane)) = Two{{parts[n / 4 * 4], parts[n / 4 * 4 + 1]}};
   if constexpr (n % 2 == 1) to[partAt<n>(n - 1, lane)] = parts[n - 1];
 }
-// Adds parts first, first + 1, .. of `all` that a lane left.
-template <int all, int first, int n, int m>
-__device__ inline void addParts(float (&x)[m], const float *from, int lane) {
-#pragma unroll
-  for (int k = 0; k < n; k += 2) {
-    if constexpr (first % 4 == 0 && n % 4 == 0) {
-      const Four four = *reinterpret_cast<const Four *>(from + partAt<all>(first + k / 4 * 4, lane));
-      x[k] += four.x[k % 4], x[k + 1] += four.x[k % 4 + 1];
-    } else {
-      const Two two = *reinterpret_cast<const Two *>(from + partAt<all>(first + k, lane));
-      x[k] += two.x[0], x[k + 1] += two.x[1];
-    }
-  }
-}
-// Adds each of n numbers, a power of two, over the eight lanes of the same
-// lane % 4; lane gets number lane / (32 / n).
-template <int n> __device__ inline float overGroups(float (&x)[n], int lane) {
-#pragma unroll
-  for (int mask = 16, left = n / 2; mask >= 4; mask /= 2, left /= 2) {
-    const bool isUpper = (lane & mask) != 0;
-#pragma unroll
-    for (int i = 0; i < n / 2; ++i) {
-      if (i < left) {
-        const float kept = isUpper ? x[i + left] : x[i], sent = isUpper ? x[i] : x[i + left];
-        x[i] = kept + __shfl_xor_sync(0xffffffffu, sent, mask);
-      }
-    }
-    if (left == 0) x[0] += __shfl_xor_sync(0xffffffffu, x[0], mask);
-  }
-  return x[0];
-}
 // The leading eight bits of x, as bf16 in the upper half of a word; the rest of
 // x stays. Three such parts are all of it.
 __device__ inline unsigned takePart(float &x) {

@@ -190,8 +190,8 @@ void ScanPrinter::collect() {
     values.power(1);
     values.power(-1);
   }
-  printRowSums();
-  printColumnSums();
+  printVectorSums(true);
+  printVectorSums(false);
   printScalarSums();
   for (std::size_t i = 0; i < values.operands.size(); ++i) {
     ScanOperand operand = *values.operands[i];

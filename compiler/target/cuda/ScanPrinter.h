@@ -77,6 +77,7 @@ private:
   bool canStepInPlace();
   void printStep(ScanElement &element);
   void printStepBack();
+  void printReadySums();
   void printRights();
   void printSum(const ScanSum &sum, ScanElement &element);
   void printSlots();
@@ -95,12 +96,10 @@ private:
   void printAdders();
   void printTargets();
   void printNextTargets();
-  std::int64_t columnWidth() const;
-  std::string columnEntry(const std::string &task) const;
-  std::string columnSumText(const ScanSum &sum);
+  std::string entryOf(bool isRow) const;
+  std::int64_t entriesPerRound() const;
   std::int64_t scalarAdder() const { return tiles.adderWarps > 1 ? 1 : 0; }
-  void printRowSums();
-  void printColumnSums();
+  void printVectorSums(bool isRow);
   void printScalarSums();
   void printStores(ScanSum::Kind kind, std::int64_t x);
   std::string added(const Node *node, llvm::StringRef index);
@@ -117,7 +116,6 @@ private:
   /// Of each state: its value after additions that are products, if any.
   llvm::SmallVector<std::string> additionNames;
   llvm::DenseMap<const Node *, std::string> sumNames;
-  std::string task; ///< of an adding warp: whose parts it sums over rows
   /// Of each store: a thread's pointer, and strides.
   struct Target {
     std::string name, perToken, perRound;

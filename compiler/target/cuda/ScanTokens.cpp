@@ -265,7 +265,7 @@ void ScanPrinter::printRights() {
 }
 
 /// The states' step back after all that reads them, so that an instruction can
-/// work in place, and the sums of what was before the token.
+/// work in place.
 void ScanPrinter::printStepBack() {
   ScanElement element = steppedElement();
   for (auto [state, name] : llvm::zip(form.states, stateNames)) {
@@ -273,13 +273,18 @@ void ScanPrinter::printStepBack() {
       printMultiply(*element.addition(term), name + "[a][n]");
     }
   }
-  unrolled("e", 4);
+}
+
+/// Sums of what is there behind the step of all elements.
+void ScanPrinter::printReadySums() {
+  ScanElement element = steppedElement();
+  openElements();
   for (const ScanSum &sum : values.sums) {
     if (isReady(sum)) {
       printSum(sum, element);
     }
   }
-  f.text.close();
+  closeElements();
 }
 
 void ScanPrinter::printToken() {
@@ -314,6 +319,9 @@ void ScanPrinter::printToken() {
   }
   f.text.close();
   f.text.close();
+  if (isInPlace) {
+    printReadySums();
+  }
 }
 
 void ScanPrinter::printPuts() {
