@@ -1,8 +1,9 @@
 // The warps that add: partial sums of lanes and warps, in a fixed order, then
 // what a token computes from them, and its stores.
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/target/cuda/ScanAdders.h"
+
 #include "compiler/target/cuda/ScalarPrinter.h"
-#include "compiler/target/cuda/ScanPrinter.h"
 
 using namespace mlir;
 
@@ -10,7 +11,7 @@ namespace recurra::cuda {
 
 using Kind = Node::Kind;
 
-void ScanPrinter::printAdders() {
+void ScanAdders::printAdders() {
   f.text.comment("Adds up what the walking warps hand over, and stores it.");
   f.text.line("const int thread = threadIdx.x - " +
               number(32 * (tiles.roleWarps() + tiles.producerWarps)) + ";");
@@ -54,20 +55,20 @@ void ScanPrinter::printAdders() {
 
 /// The warp's first entries: rows from the first warp on, columns from the last
 /// one back.
-std::string ScanPrinter::entryOf(bool isRow) const {
+std::string ScanAdders::entryOf(bool isRow) const {
   return std::string(isRow ? "adder" : "columnAdder") + " / " +
          number(tiles.group) + " * 32 + lane";
 }
 
 /// How far apart the entries of two rounds are.
-std::int64_t ScanPrinter::entriesPerRound() const {
+std::int64_t ScanAdders::entriesPerRound() const {
   return tiles.adderWarps / tiles.group * 32;
 }
 
 /// Where each thread's results go, token after token: tokens come in order, so
 /// a pointer moves on with each group. Results of later rounds lie strides
 /// apart.
-void ScanPrinter::printTargets() {
+void ScanAdders::printTargets() {
   f.text.line("const int adder = thread / 32, columnAdder = " +
               number(tiles.adderWarps - 1) + " - adder;");
   const std::string &length = sequence().length;
@@ -96,7 +97,7 @@ void ScanPrinter::printTargets() {
 }
 
 /// The pointers go on to the next group's tokens.
-void ScanPrinter::printNextTargets() {
+void ScanAdders::printNextTargets() {
   for (const Node *node : form.stores) {
     const Target &target = targets[node];
     f.text.line(target.name + " += (isFull.value ? " + number(tiles.group) +
@@ -109,7 +110,7 @@ void ScanPrinter::printNextTargets() {
 //===----------------------------------------------------------------------===//
 
 /// Adds all partial sums of `sum` for entry `index`; the name of the result.
-std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
+std::string ScanAdders::sumText(const ScanSum &sum, StringRef index) {
   std::int64_t rows = 16 * tiles.rowTiles, columns = 8 * tiles.columnTiles;
   std::string base = number(matrixFloats()) + " + p * " + number(partFloats());
   std::string part = "partAt<" + number(parts) + ">";
@@ -164,7 +165,7 @@ std::string ScanPrinter::sumText(const ScanSum &sum, StringRef index) {
 }
 
 /// A total's or a parameter's name; empty for other nodes.
-std::string ScanPrinter::knownName(const Node *node) {
+std::string ScanAdders::knownName(const Node *node) {
   for (auto [total, name] : llvm::zip(form.totals, totalNames)) {
     if (total.carry == node->value) {
       return name;
@@ -175,12 +176,15 @@ std::string ScanPrinter::knownName(const Node *node) {
 }
 
 /// A sum of matrices, once per entry, at degree 0.
-std::string ScanPrinter::addedSum(const Node *node, StringRef index) {
+std::string ScanAdders::addedSum(const Node *node, StringRef index) {
   const ScanSum &sum = *llvm::find_if(
       values.sums, [&](const ScanSum &sum) { return sum.reduce == node; });
   std::string &name = sumNames[node];
   if (name.empty()) {
     name = sumText(sum, index);
+  }
+  if (form.hasVectorDecay()) {
+    return timesDecay(name, sum.degree);
   }
   return sum.degree == 0 ? name
                          : "(" + name + " * now[" +
@@ -188,7 +192,7 @@ std::string ScanPrinter::addedSum(const Node *node, StringRef index) {
 }
 
 /// A sum over the values before the token lacks the decay: a product with it.
-std::string ScanPrinter::addedDecay(const Node *node, StringRef index) {
+std::string ScanAdders::addedDecay(const Node *node, StringRef index) {
   for (unsigned i = 0; i < 2 && opOf(node) == "arith.mulf"; ++i) {
     const Node *other = node->operands[1 - i];
     auto rest = values.withoutDecay(node->operands[i]);
@@ -201,7 +205,7 @@ std::string ScanPrinter::addedDecay(const Node *node, StringRef index) {
 }
 
 /// What a token computes from its sums, at one entry of their axis.
-std::string ScanPrinter::added(const Node *node, StringRef index) {
+std::string ScanAdders::added(const Node *node, StringRef index) {
   node = peel(node);
   if (node->kind == Kind::Known && node->axes.empty()) {
     return knownName(node);
@@ -210,6 +214,9 @@ std::string ScanPrinter::added(const Node *node, StringRef index) {
     return printNumber(node->attributes.get("value"));
   }
   if (form.isPrepared(node)) {
+    if (std::string value = addedScaled(node); !value.empty()) {
+      return value;
+    }
     ScanOperand &operand = values.operand(node, 0);
     std::string at = "now[" + number(operand.offset);
     return at + (operand.kind == ScanOperand::Scalar ? "]" : " + place]");
@@ -232,7 +239,7 @@ std::string ScanPrinter::added(const Node *node, StringRef index) {
 }
 
 /// A sum over a vector: by the lanes of one warp.
-std::string ScanPrinter::sumOfVector(const Node *node) {
+std::string ScanAdders::sumOfVector(const Node *node) {
   const Node *source = node->operands[0];
   bool isRow = form.isRow(source);
   std::string &name = sumNames[node];
@@ -258,7 +265,7 @@ std::string ScanPrinter::sumOfVector(const Node *node) {
 
 /// All values come first: the compiler cannot tell what is stored from what is
 /// read.
-void ScanPrinter::printStores(ScanSum::Kind kind, std::int64_t x) {
+void ScanAdders::printStores(ScanSum::Kind kind, std::int64_t x) {
   SmallVector<std::pair<const Node *, std::string>> values;
   for (const Node *node : form.stores) {
     bool isRow = form.isRow(node), isColumn = form.isColumn(node);
@@ -287,7 +294,7 @@ void ScanPrinter::printStores(ScanSum::Kind kind, std::int64_t x) {
 }
 
 /// Sums of entries along one axis, and what is stored of them.
-void ScanPrinter::printVectorSums(bool isRow) {
+void ScanAdders::printVectorSums(bool isRow) {
   bool hasStore = llvm::any_of(form.stores, [&](const Node *node) {
     return isRow ? form.isRow(node) : form.isColumn(node);
   });
@@ -308,7 +315,7 @@ void ScanPrinter::printVectorSums(bool isRow) {
 }
 
 /// Numbers of the whole matrix: one warp adds them.
-void ScanPrinter::printScalarSums() {
+void ScanAdders::printScalarSums() {
   bool hasScalar = llvm::any_of(
       form.stores, [](const Node *node) { return node->axes.empty(); });
   if (!hasScalar && form.totals.empty()) {
@@ -326,7 +333,7 @@ void ScanPrinter::printScalarSums() {
   f.text.close();
 }
 
-void ScanPrinter::printTotals() {
+void ScanAdders::printTotals() {
   f.text.open("if (thread == " + number(32 * scalarAdder()) + ")");
   for (cpu::Nest &part : form.top->getNests()) {
     for (Node *node : part.nodes) {

@@ -265,6 +265,7 @@ bool ScanForm::findStates() {
     }
   }
   decay = states.front().step.factor;
+  decay = decay ? peel(decay) : nullptr;
   return checkSteps();
 }
 
@@ -276,7 +277,8 @@ bool ScanForm::findState(unsigned index) {
   };
   state.next = peel((trace ? *walk : *body).getYields()[index]);
   if (!decompose(state.next, isCarry, state.step) || !state.step.hasState) {
-    return fail("a state's step is not a scalar decay and an addition");
+    return fail("a state's step is not a decay of whole rows or columns and an "
+                "addition");
   }
   splitProducts(state.step);
   if (trace) {

@@ -1,7 +1,7 @@
 // Recognises the nests that the scan form can run: loops over tokens that carry
-// matrices which decay by a common factor, add products of vectors, and are
-// read element by element. No name decides, only the algebra of the step.
-// SPDX-License-Identifier: Apache-2.0
+// matrices which decay by a common factor or one for each row or column, add
+// products of vectors, and are read element by element. No name decides, only
+// the algebra of the step. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "compiler/target/cuda/ScanStep.h"
@@ -43,7 +43,8 @@ public:
   std::unique_ptr<cpu::BodyGraph> top, run, walk, body;
   llvm::SmallVector<ScanState> states;
   llvm::SmallVector<ScanCarry> adjoints, totals;
-  Node *decay = nullptr;             ///< of the main body; null: 1
+  /// Of the main body: a number, or a vector along rows or columns; null: 1.
+  Node *decay = nullptr;
   llvm::SmallVector<Node *> reduces; ///< of matrices, in order
   llvm::SmallVector<Node *> stores;  ///< per token, in order
 
@@ -51,6 +52,12 @@ public:
   bool isMatrix(const Node *node) const;
   bool isRow(const Node *node) const;    ///< a vector along the rows
   bool isColumn(const Node *node) const; ///< a vector along the columns
+  /// Each row, or each column, decays by a factor of its own.
+  bool hasVectorDecay() const { return decay && !decay->axes.empty(); }
+  /// The node is a vector along the axis of that decay.
+  bool isAlongDecay(const Node *node) const {
+    return hasVectorDecay() && node->axes == decay->axes;
+  }
   /// Known before the token's matrices: from loads and parameters alone.
   bool isPrepared(const Node *node) const;
   /// The index of the state whose value before the token a node is, or -1;

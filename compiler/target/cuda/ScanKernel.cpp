@@ -39,7 +39,9 @@ static constexpr const char *names[] = {
     "begin",       "rowWords",    "words",    "columnWords",
     "takePart",    "pairOf",      "rest",     "multiplyParts",
     "cuts",        "columnAdder", "turn",     "prefetch",
-    "line"};
+    "line",        "logSum",      "logNow",   "pieces",
+    "starts",      "cut",         "votes",    "logSums",
+    "vote",        "earlier"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)
@@ -104,6 +106,14 @@ std::int64_t ScanKernel::specialOffset() const {
                                                  : 0;
   }
   return at;
+}
+
+/// Of numbers, each token's and their sums; of a vector, its sum before each
+/// unit, and the votes of the warps that prepare.
+std::int64_t ScanKernel::logFloats() const {
+  return form.hasVectorDecay() ? 2 * form.interval / scanUnit * decayWidth() +
+                                     ceilDiv(2 * tiles.producerWarps, 4) * 4
+                               : 4 * form.interval;
 }
 
 /// Where entry i of a vector lies.

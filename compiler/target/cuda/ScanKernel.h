@@ -47,6 +47,18 @@ protected:
   /// Where the factors lie that enter and leave a token's segment, after the
   /// token's vectors.
   std::int64_t specialOffset() const;
+  /// Entries of a vector decay, with what pads them.
+  std::int64_t decayWidth() const {
+    return values.powerKind() == ScanOperand::Row ? tiles.rows()
+                                                  : tiles.columns();
+  }
+  /// How many such factors: a number to enter, one to leave; or a vector to
+  /// enter, as 1 / G leads out of a segment.
+  std::int64_t specialFloats() const {
+    return form.hasVectorDecay() ? decayWidth() : 2;
+  }
+  /// What is kept of the logs of decays in a run, and in the next one.
+  std::int64_t logFloats() const;
   /// Floats that a warp's partial sums of one token take, and those before
   /// them: results of matrix instructions.
   std::int64_t partFloats() const;

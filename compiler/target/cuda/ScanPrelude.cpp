@@ -215,6 +215,24 @@ __device__ inline void findSegments(const float *logDecay, float *logScale, int 
     segments.isStrong = !(fabsf(x) <= limit);
   }
 }
+
+// Of places found in a unit, the earlier; bit 5 if either has it.
+__device__ inline int earlier(int a, int b) {
+  const int place = a & 31, other = b & 31;
+  return (place < other ? place : other) | ((a | b) & 32);
+}
+// The earliest of all threads that prepare; `votes` has one for each warp.
+template <int warps>
+__device__ inline int vote(int place, int *votes, int warp, int lane) {
+#pragma unroll
+  for (int by = 16; by > 0; by /= 2)
+    place = earlier(place, __shfl_xor_sync(0xffffffffu, place, by));
+  if (lane == 0) votes[warp] = place;
+  blockAt<32 * warps>(1);
+#pragma unroll
+  for (int w = 0; w < warps; ++w) place = earlier(place, votes[w]);
+  return place;
+}
 )cuda";
 
 } // namespace recurra::cuda

@@ -63,7 +63,7 @@ void ScanPrinter::placeOperands() {
   place(ScanOperand::Column, tiles.columns());
   values.products.offset = at;
   at += productFloats();
-  at += 2; // entering, leaving
+  at += specialFloats();
   place(ScanOperand::Scalar, 1);
   tokenFloats = ceilDiv(at, 4) * 4;
   stageFloats = 16 + scanUnit * tokenFloats;
@@ -129,12 +129,14 @@ void ScanPrinter::placeRaw() {
     add(product.row, product.isAddition);
     add(product.column, product.isAddition);
   }
+  if (form.hasVectorDecay()) {
+    add(form.decay, true);
+  }
 }
 
 std::int64_t ScanPrinter::sharedBytes() const {
   std::int64_t floats = 2 * stageFloats + 2 * tiles.computeWarps() * warpSums +
-                        zeroFloats() + 2 * tiles.columnTiles +
-                        4 * form.interval + 8;
+                        zeroFloats() + 2 * tiles.columnTiles + logFloats() + 8;
   constexpr std::int64_t segments = 2 * 16, barriers = 4 * 8;
   return ceilDiv(4 * floats, 128) * 128 + rawBytes + segments + barriers;
 }
@@ -145,6 +147,9 @@ std::int64_t ScanPrinter::sharedBytes() const {
 int ScanPrinter::weightDegree(const ScanSum &sum, int natural) const {
   if (!sum.weight) {
     return 0;
+  }
+  if (form.hasVectorDecay()) {
+    return values.isOverDecay(sum) ? -natural : 0;
   }
   bool has[2] = {false, false};
   for (const std::unique_ptr<ScanOperand> &operand : values.operands) {
@@ -178,16 +183,18 @@ void ScanPrinter::collect() {
   printProducts(element);
   printStep(element);
   for (ScanSum &sum : values.sums) {
-    int natural =
-        values.isFlexible(sum.matrix) ? 0 : values.natural(sum.matrix);
-    sum.weightDegree = weightDegree(sum, natural);
-    sum.degree = natural + sum.weightDegree;
+    sum.weightDegree = weightDegree(sum, sum.matrixDegree);
+    sum.degree = sum.matrixDegree + sum.weightDegree;
   }
   placeSums();
   printToken();
   markTraced();
   if (form.decay) {
     values.power(1);
+  }
+  if (form.hasVectorDecay()) {
+    prepared(form.decay, "i");
+  } else if (form.decay) {
     values.power(-1);
   }
   printVectorSums(true);
@@ -197,7 +204,7 @@ void ScanPrinter::collect() {
     ScanOperand operand = *values.operands[i];
     if (operand.node && operand.kind != ScanOperand::Scalar) {
       prepared(operand.node, "i");
-      if (operand.degree != 0) {
+      if (operand.degree != 0 && !form.hasVectorDecay()) {
         values.power(-operand.degree);
       }
     } else if (operand.node && hasSum(operand.node)) {
@@ -361,7 +368,7 @@ void ScanPrinter::printShared() {
   f.text.line("float *const logs = ones + " + number(2 * tiles.columnTiles) +
               ";");
   std::int64_t floats = 2 * stageFloats + 2 * sums + zeroFloats() +
-                        2 * tiles.columnTiles + 4 * form.interval;
+                        2 * tiles.columnTiles + logFloats();
   std::int64_t bytes = ceilDiv(4 * floats, 128) * 128;
   for (const ScanVector &raw : raws) {
     auto type = cast<chunk::LoadOp>(raw.load->op).getBuffer().getType();

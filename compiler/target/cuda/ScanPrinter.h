@@ -4,15 +4,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "compiler/target/cuda/ScanKernel.h"
+#include "compiler/target/cuda/ScanAdders.h"
+#include "compiler/target/cuda/ScanElement.h"
 
 namespace recurra::cuda {
 
-class ScanPrinter : ScanKernel {
+class ScanPrinter : ScanAdders {
 public:
   ScanPrinter(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
               const cpu::AxisOrder &order)
-      : ScanKernel(form, tiles, nest, order) {}
+      : ScanAdders(form, tiles, nest, order) {}
 
   /// False if the form's sums do not fit; then nothing may be printed.
   bool isPrintable();
@@ -32,27 +33,12 @@ private:
   void printHead();
   void printShared();
 
-  // Warps that prepare.
-  void printProducers();
-  void printStaged();
-  std::string firstChunk();
-  void printRuns();
-  void printPrefetch();
-  void printCopies();
-  void printScalars();
-  void printPreparedSums();
-  std::string scalarText(const ScanOperand &operand);
-  void printHeader();
-  void printVectors(bool isTraced);
-  void printEntry(const std::string &entry, bool isRow, bool isTraced);
-  void printEntryStores(bool isRow, bool isTraced, bool padded);
-  std::string read(const std::string &expression);
-  std::string prepared(const Node *node, llvm::StringRef index);
-  void printParts(const std::string &name, const std::string &value,
-                  std::int64_t count);
-  std::string factorText(const Node *node, int degree, bool padded);
-  void printRowWords(bool isTraced, bool padded);
-  void printColumnWords(bool isTraced, bool padded);
+  // Decays that are vectors.
+  std::string fetchFactor(llvm::StringRef at, std::int64_t offset);
+  void divideStates(llvm::StringRef at);
+  std::int64_t leavingOffset();
+  void printExactVectors();
+  void printExactVector(const ScanSum &sum);
 
   // Warps that walk.
   void printWalkers();
@@ -83,7 +69,8 @@ private:
   void printSlots();
   void printPuts();
   void printFinal();
-  void multiplyAll(llvm::StringRef factor, bool ofStates, bool ofAdjoints);
+  void multiplyAll(llvm::StringRef at, std::int64_t offset, bool ofStates,
+                   bool ofAdjoints);
   std::string heldSlot(unsigned state, llvm::StringRef token) const;
   void copyHeld(llvm::StringRef token);
   void loadHeld(llvm::StringRef token);
@@ -92,37 +79,11 @@ private:
   void loadStates(llvm::StringRef chunk);
   void storeMatrix(chunk::StoreOp store, llvm::StringRef value);
 
-  // Warps that add.
-  void printAdders();
-  void printTargets();
-  void printNextTargets();
-  std::string entryOf(bool isRow) const;
-  std::int64_t entriesPerRound() const;
-  std::int64_t scalarAdder() const { return tiles.adderWarps > 1 ? 1 : 0; }
-  void printVectorSums(bool isRow);
-  void printScalarSums();
-  void printStores(ScanSum::Kind kind, std::int64_t x);
-  std::string added(const Node *node, llvm::StringRef index);
-  std::string knownName(const Node *node);
-  std::string addedSum(const Node *node, llvm::StringRef index);
-  std::string addedDecay(const Node *node, llvm::StringRef index);
-  std::string sumText(const ScanSum &sum, llvm::StringRef index);
-  std::string sumOfVector(const Node *node);
-  void printTotals();
-
   /// All states step by instructions, and nothing but ready sums reads what
   /// was before the token.
   bool isInPlace = false;
   /// Of each state: its value after additions that are products, if any.
   llvm::SmallVector<std::string> additionNames;
-  llvm::DenseMap<const Node *, std::string> sumNames;
-  /// Of each store: a thread's pointer, and strides.
-  struct Target {
-    std::string name, perToken, perRound;
-  };
-  llvm::DenseMap<const Node *, Target> targets;
-  std::map<std::string, std::string> readNames; ///< of what was read first
-  std::string sequenceName; ///< the token whose numbers are prepared
 };
 
 } // namespace recurra::cuda

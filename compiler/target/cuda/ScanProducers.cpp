@@ -1,8 +1,9 @@
 // The warps that prepare: they cut runs of tokens into segments, copy the
 // tokens' vectors, and scale them by the decay since the segment's first token.
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/target/cuda/ScanProducers.h"
+
 #include "compiler/target/cuda/ScalarPrinter.h"
-#include "compiler/target/cuda/ScanPrinter.h"
 
 using namespace mlir;
 
@@ -13,11 +14,11 @@ using Kind = Node::Kind;
 /// Forward, the range of f32 bounds the decay within a segment; states that
 /// are walked back by subtraction lose this many of their digits as well, which
 /// matters less to vectors of 16 bits.
-static const char *limitOf(const ScanForm &form, bool isExact) {
+const char *ScanProducers::limitOf() const {
   return !form.isReverse ? "24.0f" : isExact ? "6.0f" : "7.0f";
 }
 
-void ScanPrinter::printProducers() {
+void ScanProducers::printProducers() {
   std::string sync = syncProducers();
   std::string floats = std::to_string(stageFloats);
   f.text.comment(
@@ -37,11 +38,13 @@ void ScanPrinter::printProducers() {
   f.text.line("const Place after = next(here);");
   f.text.line("copy(after, (unit + 1) % 2);");
   f.text.line("const int run = here.run, at = here.at, count = here.count;");
-  f.text.line("const float *const logDecay = logs + here.half * " +
-              std::to_string(2 * form.interval) +
-              ", *const logScale = "
-              "logDecay + " +
-              std::to_string(form.interval) + ";");
+  if (!form.hasVectorDecay()) {
+    f.text.line("const float *const logDecay = logs + here.half * " +
+                std::to_string(2 * form.interval) +
+                ", *const logScale = "
+                "logDecay + " +
+                std::to_string(form.interval) + ";");
+  }
   f.text.line("const unsigned long long first = segments[here.half].first;");
   f.text.line("float *const stage = stages + unit % 2 * " + floats + ";");
   f.text.line("if (unit >= 2) " + numbered("block", "released"));
@@ -76,13 +79,13 @@ void ScanPrinter::printProducers() {
 }
 
 /// A unit is ready: for the warps that walk, and for those that add.
-void ScanPrinter::printStaged() {
+void ScanProducers::printStaged() {
   f.text.line("arrive(staged + unit % 2, lane);");
   f.text.line(numbered("arrive", "staged"));
 }
 
 /// Where the runs of a sequence begin to be walked.
-std::string ScanPrinter::firstChunk() {
+std::string ScanProducers::firstChunk() {
   const std::string &length = sequence().length;
   std::string step = std::to_string(form.interval);
   return form.isReverse ? "(" + length + " - 1 + " + step + ") / " + step +
@@ -90,34 +93,36 @@ std::string ScanPrinter::firstChunk() {
                         : "0";
 }
 
+/// Within `enter`: the segments of a run by decays that are numbers.
+void ScanProducers::printSegments(const std::string &step) {
+  f.text.line("float *const logDecay = logs + half * " +
+              std::to_string(2 * form.interval) + ";");
+  f.text.open("for (int t = thread; t < run; t += " +
+              std::to_string(32 * tiles.producerWarps) + ")");
+  sequenceName = "chunk + t";
+  f.text.line("logDecay[t] = " + (form.decay ? logOf("") : "0.0f") + ";");
+  sequenceName.clear();
+  f.text.close();
+  f.text.line(syncProducers());
+  f.text.line("if (producer == 0) findSegments(logDecay, logDecay + " + step +
+              ", run, " + limitOf() + ", segments[half], lane);");
+}
+
 /// Lambdas that go from unit to unit: `enter` a run, which finds its segments,
 /// and `next`.
-void ScanPrinter::printRuns() {
-  std::string threads = std::to_string(32 * tiles.producerWarps);
-  std::string sync = syncProducers();
+void ScanProducers::printRuns() {
   const std::string &length = sequence().length;
   std::string step = std::to_string(form.interval);
   f.text.open("auto enter = [&](Index chunk, int half) -> Place");
   f.text.line("if (chunk < 0 || chunk >= " + length + ") return Place{};");
   f.text.line("const int run = " + length + " - chunk < " + step + " ? (int)(" +
               length + " - chunk) : " + step + ";");
-  f.text.line("float *const logDecay = logs + half * " +
-              std::to_string(2 * form.interval) + ";");
-  f.text.open("for (int t = thread; t < run; t += " + threads + ")");
-  std::string log = "0.0f";
-  if (form.decay) {
-    sequenceName = "chunk + t";
-    const Node *decay = peel(form.decay);
-    log = opOf(decay) == "math.exp" ? prepared(decay->operands[0], "")
-                                    : "logf(" + prepared(decay, "") + ")";
-    sequenceName.clear();
+  if (form.hasVectorDecay()) {
+    printVectorSegments();
+  } else {
+    printSegments(step);
   }
-  f.text.line("logDecay[t] = " + log + ";");
-  f.text.close();
-  f.text.line(sync);
-  f.text.line("if (producer == 0) findSegments(logDecay, logDecay + " + step +
-              ", run, " + limitOf(form, isExact) + ", segments[half], lane);");
-  f.text.line(sync);
+  f.text.line(syncProducers());
   if (form.isReverse) {
     printPrefetch();
     f.text.comment("The states at the ends of segments come from the run's "
@@ -153,7 +158,7 @@ void ScanPrinter::printRuns() {
 
 /// The saved states at a run's start are read when it is traced, or when the
 /// run before it is entered.
-void ScanPrinter::printPrefetch() {
+void ScanProducers::printPrefetch() {
   constexpr std::int64_t perLine = 32;
   for (Value init : cast<chunk::ForOp>(*form.trace).getInits()) {
     auto load = cast<chunk::LoadOp>(init.getDefiningOp());
@@ -174,7 +179,7 @@ void ScanPrinter::printPrefetch() {
 }
 
 /// A lambda that starts to copy the vectors of a unit's tokens.
-void ScanPrinter::printCopies() {
+void ScanProducers::printCopies() {
   f.text.open("auto copy = [&](const Place &p, unsigned half)");
   f.text.open("if (p.end > 0)");
   for (const ScanVector &raw : raws) {
@@ -198,21 +203,23 @@ void ScanPrinter::printCopies() {
 }
 
 /// One thread per token.
-void ScanPrinter::printScalars() {
+void ScanProducers::printScalars() {
   std::string base =
       "stage[16 + thread * " + std::to_string(tokenFloats) + " + ";
   auto put = [&](std::int64_t offset, const std::string &value) {
     f.text.line(base + std::to_string(offset) + "] = " + value + ";");
   };
-  std::int64_t special = specialOffset();
   f.text.line("const int t = at + thread;");
-  f.text.line("const bool isFirst = first >> t & 1;");
-  f.text.line("const bool isLast = t + 1 == run || (first >> (t + 1) & 1);");
-  f.text.comment("entering a segment from the one before, leaving it for it");
-  put(special, "isFirst ? expf((t == 0 ? 0 : logScale[t - 1]) + logDecay[t]) "
-               ": 1");
-  put(special + 1, "isLast ? expf(logScale[t] + (t + 1 == run ? 0 : logDecay[t "
-                   "+ 1])) : 1");
+  if (!form.hasVectorDecay()) {
+    std::int64_t special = specialOffset();
+    f.text.line("const bool isFirst = first >> t & 1;");
+    f.text.line("const bool isLast = t + 1 == run || (first >> (t + 1) & 1);");
+    f.text.comment("entering a segment from the one before, leaving it for it");
+    put(special, "isFirst ? expf((t == 0 ? 0 : logScale[t - 1]) + "
+                 "logDecay[t]) : 1");
+    put(special + 1, "isLast ? expf(logScale[t] + (t + 1 == run ? 0 : "
+                     "logDecay[t + 1])) : 1");
+  }
   sequenceName = "here.chunk + t";
   for (std::unique_ptr<ScanOperand> &operand : values.operands) {
     if (operand->kind == ScanOperand::Scalar &&
@@ -224,7 +231,7 @@ void ScanPrinter::printScalars() {
 }
 
 /// A number of token t, scaled.
-std::string ScanPrinter::scalarText(const ScanOperand &operand) {
+std::string ScanProducers::scalarText(const ScanOperand &operand) {
   std::string value = operand.node ? prepared(operand.node, "") : "";
   if (operand.degree == 0) {
     return value.empty() ? "1" : value;
@@ -236,7 +243,7 @@ std::string ScanPrinter::scalarText(const ScanOperand &operand) {
 
 /// Numbers that hold sums over vectors: a warp adds up a token's, then has the
 /// numbers made of them.
-void ScanPrinter::printPreparedSums() {
+void ScanProducers::printPreparedSums() {
   SmallVector<const ScanOperand *> sums, numbers;
   for (std::unique_ptr<ScanOperand> &operand : values.operands) {
     if (operand->kind == ScanOperand::Scalar && operand->node &&
@@ -263,9 +270,11 @@ void ScanPrinter::printPreparedSums() {
     f.text.line("now[" + number(sum->offset) + "] = " + name + ";");
   }
   f.text.line("__syncwarp();");
-  f.text.line("const float *const logScale = logs + here.half * " +
-              number(2 * form.interval) + " + " + number(form.interval) +
-              " + at;");
+  if (!form.hasVectorDecay()) {
+    f.text.line("const float *const logScale = logs + here.half * " +
+                number(2 * form.interval) + " + " + number(form.interval) +
+                " + at;");
+  }
   sequenceName = "here.chunk + at + t";
   for (const ScanOperand *operand : numbers) {
     f.text.line("now[" + number(operand->offset) +
@@ -276,7 +285,7 @@ void ScanPrinter::printPreparedSums() {
   f.text.line(syncProducers());
 }
 
-void ScanPrinter::printHeader() {
+void ScanProducers::printHeader() {
   f.text.open("if (thread == 0)");
   f.text.comment("Cuts within the unit: tokens that start a segment, tokens "
                  "that end one; of the run's own only a start by strong decay, "
@@ -310,7 +319,7 @@ void ScanPrinter::printHeader() {
 /// All vectors, or those of the walk to the segments' ends. A thread has the
 /// same entries of every token: rows from the first warp on, columns those
 /// warps that rows leave, from the last one back.
-void ScanPrinter::printVectors(bool isTraced) {
+void ScanProducers::printVectors(bool isTraced) {
   std::int64_t warps = tiles.producerWarps;
   std::int64_t ofRows = ceilDiv(tiles.rows(), 32);
   std::int64_t ofColumns = ofRows < warps ? warps - ofRows : warps;
@@ -334,14 +343,17 @@ void ScanPrinter::printVectors(bool isTraced) {
 
 /// One entry of every token's vectors along one axis. What is read comes first:
 /// the compiler cannot tell it from what is written.
-void ScanPrinter::printEntry(const std::string &entry, bool isRow,
-                             bool isTraced) {
+void ScanProducers::printEntry(const std::string &entry, bool isRow,
+                               bool isTraced) {
   bool padded = isPadded(isRow ? form.rows : form.columns,
                          isRow ? tiles.rows() : tiles.columns());
   f.text.line("const int i = " + entry + ", place = " + placeOf(isRow) + ";");
   if (padded) {
     f.text.line("const bool isEntry = i < " +
                 (isRow ? rowsHere() : columnsHere()) + ";");
+  }
+  if (isDecayAxis(isRow)) {
+    printDecayStart();
   }
   f.text.line("float *now = stage + 16;");
   f.text.line("#pragma unroll 4");
@@ -360,14 +372,20 @@ void ScanPrinter::printEntry(const std::string &entry, bool isRow,
   f.text.close();
 }
 
-void ScanPrinter::printEntryStores(bool isRow, bool isTraced, bool padded) {
+void ScanProducers::printEntryStores(bool isRow, bool isTraced, bool padded) {
+  if (isDecayAxis(isRow)) {
+    printDecayStep(padded);
+  }
   for (std::unique_ptr<ScanOperand> &operand : values.operands) {
     if (operand->kind != (isRow ? ScanOperand::Row : ScanOperand::Column) ||
         (isTraced && !operand->isTraced)) {
       continue;
     }
     f.text.line("now[" + number(operand->offset) + " + place] = " +
-                factorText(operand->node, operand->degree, padded) + ";");
+                (operand->node
+                     ? factorText(operand->node, operand->degree, padded)
+                     : decayPower(operand->degree)) +
+                ";");
   }
   if (!values.products.list.empty()) {
     isRow ? printRowWords(isTraced, padded)
@@ -376,14 +394,14 @@ void ScanPrinter::printEntryStores(bool isRow, bool isTraced, bool padded) {
 }
 
 /// What is read of shared memory: by the name of the value, once it has one.
-std::string ScanPrinter::read(const std::string &expression) {
+std::string ScanProducers::read(const std::string &expression) {
   std::string &name = readNames[expression];
   return name.empty() ? expression : name;
 }
 
-/// A prepared value: with `index`, of an entry of token t, from the copies;
-/// else of the token `sequenceName`, from memory.
-std::string ScanPrinter::prepared(const Node *node, StringRef index) {
+/// A prepared value: of the token `sequenceName`, from memory; if that is
+/// empty, entry `index` of token t, from the copies.
+std::string ScanProducers::prepared(const Node *node, StringRef index) {
   node = peel(node);
   if (node->kind == Kind::Known) {
     return boundary(form.top->find(node->value), index, index);
@@ -391,14 +409,16 @@ std::string ScanPrinter::prepared(const Node *node, StringRef index) {
   if (node->kind == Kind::Constant) {
     return printNumber(node->attributes.get("value"));
   }
-  if (node->axes.empty() && (!index.empty() || node->kind == Kind::Reduce)) {
+  bool isFromMemory = !sequenceName.empty();
+  if (node->axes.empty() &&
+      ((!index.empty() && !isFromMemory) || node->kind == Kind::Reduce)) {
     return read("now[" + number(values.operand(node, 0).offset) + "]");
   }
-  if (node->kind == Kind::CopyIn && node->axes.empty()) {
+  if (node->kind == Kind::CopyIn && (node->axes.empty() || isFromMemory)) {
     auto load = cast<chunk::LoadOp>(node->op);
     return "widen(" +
-           addressOf(load.getBuffer(), load.getIndices(), sequenceName, "",
-                     "") +
+           addressOf(load.getBuffer(), load.getIndices(), sequenceName, index,
+                     index) +
            ")";
   }
   if (node->kind == Kind::CopyIn) {

@@ -10,8 +10,8 @@ namespace recurra::cuda {
 //===----------------------------------------------------------------------===//
 
 /// Declares the leading parts of a value, named `name` and their number.
-void ScanPrinter::printParts(const std::string &name, const std::string &value,
-                             std::int64_t count) {
+void ScanProducers::printParts(const std::string &name,
+                               const std::string &value, std::int64_t count) {
   f.text.line("float " + name + " = " + value + ";");
   for (std::int64_t part = 0; part < count; ++part) {
     f.text.line("const unsigned " + name + "_" + number(part) + " = takePart(" +
@@ -20,9 +20,12 @@ void ScanPrinter::printParts(const std::string &name, const std::string &value,
 }
 
 /// Entry i of one of a product's vectors, scaled.
-std::string ScanPrinter::factorText(const Node *node, int degree, bool padded) {
+std::string ScanProducers::factorText(const Node *node, int degree,
+                                      bool padded) {
   std::string value = prepared(node, "i");
-  if (degree != 0) {
+  if (degree != 0 && form.hasVectorDecay()) {
+    value += " * " + decayPower(degree);
+  } else if (degree != 0) {
     value += " * " + read("now[" + number(values.power(-degree).offset) + "]");
   }
   return padded ? "(isEntry ? " + value + " : 0)" : "(" + value + ")";
@@ -30,7 +33,7 @@ std::string ScanPrinter::factorText(const Node *node, int degree, bool padded) {
 
 /// The words of row i: each slot's part. Values are not read in a trace, and
 /// what is taken away in the main walk is added there.
-void ScanPrinter::printRowWords(bool isTraced, bool padded) {
+void ScanProducers::printRowWords(bool isTraced, bool padded) {
   llvm::SmallVector<std::string> slots(2 * ScanProducts::rowWords, "0u");
   for (const ScanProduct &product : values.products.list) {
     if (isTraced && !product.isAddition) {
@@ -63,7 +66,7 @@ void ScanPrinter::printRowWords(bool isTraced, bool padded) {
 }
 
 /// The words of column i: each vector's parts, once.
-void ScanPrinter::printColumnWords(bool isTraced, bool padded) {
+void ScanProducers::printColumnWords(bool isTraced, bool padded) {
   std::int64_t count = values.products.columnWords;
   llvm::SmallVector<std::string> entries(2 * count, "0u");
   for (const ScanProduct &product : values.products.list) {

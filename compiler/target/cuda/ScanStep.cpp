@@ -110,8 +110,8 @@ bool decompose(Node *node, function_ref<bool(const Node *)> isState,
   }
   StringRef op = opOf(node);
   auto scale = [&](Node *factor, Node *other) {
-    bool isScalar = factor->axes.empty() && !dependsOn(factor, isState);
-    return isScalar && isState(peel(other)) && !step.factor &&
+    bool isVector = factor->axes.size() < 2 && !dependsOn(factor, isState);
+    return isVector && isState(peel(other)) && !step.factor &&
            !std::exchange(step.hasState, true) && (step.factor = factor);
   };
   if (op == "arith.mulf") {

@@ -72,7 +72,7 @@ void ScanPrinter::printTokensOfGroup() {
 /// Forward: a segment begins with this token.
 void ScanPrinter::printRestart() {
   f.text.open("if (isCutHere.value && (cuts >> t & 1))");
-  multiplyAll("now[" + number(specialOffset()) + "]", true, false);
+  multiplyAll("now", specialOffset(), true, false);
   f.text.close();
 }
 
@@ -84,13 +84,16 @@ void ScanPrinter::printCut() {
   f.text.open("if (isCutHere.value && (cuts >> t & 1))");
   f.text.line("const int before = header[4] + t == 0 ? " +
               number(form.interval) + " : header[4] + t - 1;");
-  f.text.line("const float entering = now[" + number(specialOffset()) + "];");
   loadHeld("before");
+  printExactVectors();
+  if (!form.hasVectorDecay()) {
+    f.text.line("const float entering = now[" + number(specialOffset()) + "];");
+  }
   for (const ScanSum &sum : values.sums) {
     printExactSum(sum);
   }
   f.text.open("if (before != " + number(form.interval) + ")");
-  multiplyAll("entering", false, true);
+  multiplyAll("now", specialOffset(), false, true);
   f.text.close();
   f.text.close();
 }
@@ -200,10 +203,10 @@ void ScanPrinter::printStep(ScanElement &element) {
       continue;
     }
     if (!values.isFlexible(sum.matrix)) {
-      element.at(sum.matrix, values.natural(sum.matrix));
+      element.at(sum.matrix, sum.matrixDegree);
     }
     for (const Node *other : sum.others) {
-      element.at(other, values.natural(other));
+      element.at(other, sum.matrixDegree);
     }
   }
   for (auto [name, value] : llvm::zip(adjointNames, next)) {
@@ -213,9 +216,8 @@ void ScanPrinter::printStep(ScanElement &element) {
 
 /// Adds one element to a sum; inside the element loops.
 void ScanPrinter::printSum(const ScanSum &sum, ScanElement &element) {
-  int degree = values.isFlexible(sum.matrix) ? 0 : values.natural(sum.matrix);
   std::string condition = inside();
-  std::string value = element.at(sum.matrix, degree);
+  std::string value = element.at(sum.matrix, sum.matrixDegree);
   auto guarded = [&](const std::string &x) {
     return condition.empty() ? x : "(" + condition + " ? " + x + " : 0)";
   };
@@ -227,9 +229,7 @@ void ScanPrinter::printSum(const ScanSum &sum, ScanElement &element) {
   if (sum.weight) {
     ScanOperand &operand = values.operand(sum.weight, sum.weightDegree);
     operand.isFetched = true;
-    weight = " * " + operand.name +
-             (operand.kind == ScanOperand::Row ? "[2 * a + e / 2]"
-                                               : "[2 * n + e % 2]");
+    weight = " * " + operand.name + indexOf(operand.kind);
   }
   std::string index = number(sum.slot);
   index += sum.kind == ScanSum::OverColumns ? " + 2 * a + e / 2"
@@ -238,7 +238,7 @@ void ScanPrinter::printSum(const ScanSum &sum, ScanElement &element) {
   f.text.line("parts[" + index + "] += " + guarded(value) + weight + ";");
   for (const Node *other : sum.others) {
     f.text.line("parts[" + index +
-                "] += " + guarded(element.at(other, degree)) + ";");
+                "] += " + guarded(element.at(other, sum.matrixDegree)) + ";");
   }
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/target/cuda/ScanValues.h"
 
 #include "compiler/target/cuda/ScalarPrinter.h"
+#include "compiler/target/cuda/ScanElement.h"
 
 using namespace mlir;
 
@@ -20,6 +21,9 @@ ScanValues::ScanValues(const ScanForm &form, const ScanTiles &tiles)
     findSum(reduce);
   }
   mergeSums();
+  for (ScanSum &sum : sums) {
+    sum.matrixDegree = matrixDegree(sum);
+  }
 }
 
 /// a + b of two sums over whole matrices, used nowhere else, are one sum.
@@ -75,6 +79,7 @@ ScanOperand &ScanValues::operand(const Node *node, int degree) {
   made->degree = degree;
   made->kind = node && form.isRow(node)      ? ScanOperand::Row
                : node && form.isColumn(node) ? ScanOperand::Column
+               : degree != 0                 ? powerKind()
                                              : ScanOperand::Scalar;
   operands.push_back(std::move(made));
   return *operands.back();
@@ -202,7 +207,11 @@ bool ScanValues::isSound() const {
   auto isWhole = [&](const Node *node) {
     return isEven(node) && pending(node) == 0;
   };
-  return llvm::all_of(
+  bool isSummable = llvm::none_of(sums, [&](const ScanSum &sum) {
+    return isOverDecay(sum) && pending(sum.matrix) != 0;
+  });
+  return isSummable &&
+         llvm::all_of(
              form.stores,
              [&](Node *store) { return isWhole(store->operands[0]); }) &&
          llvm::all_of(
@@ -225,7 +234,11 @@ void ScanValues::findSum(const Node *reduce) {
     const Node *weight = source->operands[i];
     bool isAlong = sum.kind == ScanSum::OverColumns ? form.isColumn(weight)
                                                     : form.isRow(weight);
-    if (sum.kind != ScanSum::OverBoth && isAlong && form.isPrepared(weight)) {
+    // The values before the token keep the decay that they lack.
+    bool isDecayed = pending(source->operands[1 - i]) == -1 &&
+                     withoutDecay(weight).has_value();
+    if (sum.kind != ScanSum::OverBoth && isAlong && form.isPrepared(weight) &&
+        !isDecayed) {
       sum.weight = peel(weight);
       sum.matrix = peel(source->operands[1 - i]);
       break;
@@ -241,7 +254,7 @@ void ScanValues::findSum(const Node *reduce) {
 std::string ScanElement::power(int exponent) {
   ScanOperand &operand = values.power(exponent);
   operand.isFetched = true;
-  return operand.name;
+  return operand.name + indexOf(operand.kind);
 }
 
 std::string ScanElement::scaled(const std::string &expression, int from,
@@ -258,18 +271,24 @@ std::string ScanElement::vector(const Node *node, int degree) {
     std::string constant = printNumber(value);
     return !number || isZero ? constant : scaled(constant, 0, degree);
   }
+  if (degree != 0 && values.isAcrossDecay(node)) {
+    return scaled(vector(node, 0), 0, degree);
+  }
   ScanOperand &operand = values.operand(node, degree);
   operand.isFetched = true;
-  std::string index = operand.kind == ScanOperand::Row      ? "[2 * a + e / 2]"
-                      : operand.kind == ScanOperand::Column ? "[2 * n + e % 2]"
-                                                            : "";
-  return operand.name + index;
+  return operand.name + indexOf(operand.kind);
 }
 
 /// What of the degree each of two factors takes: all of it the vector of the
-/// shorter axis, unless a row spares an exact column, for an instruction.
+/// shorter axis, unless a row spares an exact column, for an instruction; if
+/// the decay is a vector, one along it.
 std::pair<int, int> ScanElement::share(const Node *a, const Node *b,
                                        int degree) const {
+  if (form.hasVectorDecay()) {
+    bool isATaking = form.isAlongDecay(a) ||
+                     (!form.isAlongDecay(b) && !values.isAcrossDecay(a));
+    return isATaking ? std::pair(degree, 0) : std::pair(0, degree);
+  }
   bool isALonger = form.isRow(a)      ? form.rowExtent > form.columnExtent
                    : form.isColumn(a) ? form.columnExtent >= form.rowExtent
                                       : form.isPrepared(b);

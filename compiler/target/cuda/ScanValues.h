@@ -11,7 +11,8 @@
 namespace recurra::cuda {
 
 /// A vector (or a number) of every token, prepared in shared memory: the node's
-/// value times G^-degree. Without a node the value is 1.
+/// value times G^-degree. Without a node the value is 1. If G is a vector, so
+/// is what is scaled, along G's axis.
 struct ScanOperand {
   enum Kind { Row, Column, Scalar };
   const Node *node = nullptr;
@@ -29,11 +30,14 @@ struct ScanSum {
   const Node *matrix = nullptr;              ///< x
   llvm::SmallVector<const Node *, 1> others; ///< matrices summed with it
   const Node *weight = nullptr;              ///< the vector; null: 1
-  int weightDegree = 0;
-  int degree = 0; ///< of the sum as it is kept
+  int matrixDegree = 0, weightDegree = 0;    ///< as they are multiplied
+  int degree = 0;                            ///< of the sum as it is kept
   enum Kind { OverColumns, OverRows, OverBoth } kind = OverBoth;
   std::int64_t slot = 0; ///< of a matrix instruction's result, or of the parts
 };
+
+/// How a lane's element (a, n, e) finds its entry of an operand.
+std::string indexOf(ScanOperand::Kind kind);
 
 class ScanValues {
 public:
@@ -41,6 +45,7 @@ public:
 
   /// The operand, made if nobody asked for it before.
   ScanOperand &operand(const Node *node, int degree);
+  ScanOperand *find(const Node *node, int degree) const;
   ScanOperand &power(int exponent) { return operand(nullptr, -exponent); }
   std::vector<std::unique_ptr<ScanOperand>> operands;
   std::vector<ScanSum> sums;
@@ -62,6 +67,12 @@ public:
 
   /// False if some result needs the inverse of a decay.
   bool isSound() const;
+  /// The sum runs over an axis whose entries decay by factors of their own.
+  bool isOverDecay(const ScanSum &sum) const;
+  int matrixDegree(const ScanSum &sum) const;
+  /// A vector along the axis that a vector decay does not have.
+  bool isAcrossDecay(const Node *node) const;
+  ScanOperand::Kind powerKind() const;
 
   const ScanForm &form;
   const ScanTiles &tiles;
@@ -70,43 +81,6 @@ private:
   void findSum(const Node *reduce);
   void mergeSums();
   llvm::DenseMap<const Node *, const Node *> merged;
-  ScanOperand *find(const Node *node, int degree) const;
-};
-
-/// Prints the nodes of one element of the matrices, each once.
-class ScanElement {
-public:
-  ScanElement(ScanValues &values, KernelText &text,
-              const llvm::DenseMap<const Node *, std::string> &hints)
-      : values(values), form(values.form), text(text), hints(hints) {}
-
-  /// An expression of what is kept at this degree.
-  std::string at(const Node *node, int degree);
-  std::string term(const AffineStep::Term &term);
-  /// The term as a matrix instruction adds it, or null.
-  const ScanProduct *addition(const AffineStep::Term &term);
-  /// Names of the values before and after the token, and of the adjoints.
-  llvm::SmallVector<std::string> before, after, adjoints;
-  /// New adjoints, where they are known already.
-  llvm::DenseMap<const Node *, std::string> made;
-  /// A product of new adjoints and values before the token.
-  bool isReady(const Node *node) const;
-
-private:
-  std::string product(const Node *a, const Node *b, int degree);
-  std::pair<int, int> share(const Node *a, const Node *b, int degree) const;
-  const ScanProduct *outer(const Node *a, const Node *b, int degree,
-                           bool isAddition, bool isNegative);
-  std::string vector(const Node *node, int degree);
-  std::string compute(const Node *node, int degree);
-  std::string scaled(const std::string &text, int from, int to);
-  std::string power(int exponent);
-
-  ScanValues &values;
-  const ScanForm &form;
-  KernelText &text;
-  const llvm::DenseMap<const Node *, std::string> &hints;
-  std::map<std::pair<const Node *, int>, std::string> known;
 };
 
 } // namespace recurra::cuda

@@ -94,13 +94,13 @@ void ScanPrinter::printInitial() {
   closeElements();
 }
 
-void ScanPrinter::multiplyAll(StringRef factor, bool ofStates,
+/// By a factor, or a vector of them, that lies `offset` behind `at`.
+void ScanPrinter::multiplyAll(StringRef at, std::int64_t offset, bool ofStates,
                               bool ofAdjoints) {
   if (!form.decay) {
     return;
   }
-  std::string name = f.text.name("factor");
-  f.text.line("const float " + name + " = " + factor + ";");
+  std::string name = fetchFactor(at, offset);
   openElements();
   for (const std::string &state : stateNames) {
     if (ofStates) {
@@ -248,18 +248,17 @@ void ScanPrinter::printTracedStep() {
 /// Forward from the start of the run; the states at the ends of segments are
 /// held, but for those of the last one, which stay where they are.
 void ScanPrinter::printTrace() {
-  std::string special = number(specialOffset());
   f.text.open("if (flags & isFirstUnit)");
   loadStates("header[5]");
   copyHeld(number(form.interval));
-  multiplyAll("stage[16 + " + special + "]", true, false);
+  multiplyAll("stage + 16", specialOffset(), true, false);
   f.text.close();
   f.text.line("#pragma unroll 1");
   f.text.open("for (int t = 0; t < count; ++t)");
   f.text.line("const float *const now = stage + 16 + t * " +
               number(tokenFloats) + ";");
   f.text.open("if (header[1] >> t & 1)");
-  multiplyAll("now[" + special + "]", true, false);
+  multiplyAll("now", specialOffset(), true, false);
   f.text.close();
   printTracedStep();
   f.text.open("if (header[2] >> t & 1)");
@@ -270,15 +269,18 @@ void ScanPrinter::printTrace() {
 
 /// What happens at the start of a run: forward, states are saved.
 void ScanPrinter::printEnter() {
-  std::string special = number(specialOffset());
-  std::string last = "stage[16 + (count - 1) * " + number(tokenFloats) + " + ";
+  std::string last = "stage + 16 + (count - 1) * " + number(tokenFloats);
   f.text.open("if (flags & isFirstUnit)");
   if (form.isReverse) {
     f.text.open("if (!(flags & isHeld))");
     loadStates("header[5] + " + number(form.interval));
-    multiplyAll(last + number(values.power(-1).offset) + "]", true, false);
+    if (form.hasVectorDecay()) {
+      divideStates(last);
+    } else {
+      multiplyAll(last, values.power(-1).offset, true, false);
+    }
     f.text.close();
-    multiplyAll(last + special + " + 1]", false, true);
+    multiplyAll(last, leavingOffset(), false, true);
   } else {
     openElements();
     auto inits = cast<chunk::ForOp>(*form.tokens).getInits();
@@ -291,7 +293,7 @@ void ScanPrinter::printEnter() {
       }
     }
     closeElements();
-    multiplyAll("stage[16 + " + special + "]", true, false);
+    multiplyAll("stage + 16", specialOffset(), true, false);
   }
   f.text.close();
 }
@@ -299,11 +301,10 @@ void ScanPrinter::printEnter() {
 void ScanPrinter::printLeave() {
   f.text.open("if (flags & isLastUnit)");
   if (form.isReverse) {
-    multiplyAll("stage[16 + " + number(specialOffset()) + "]", false, true);
+    multiplyAll("stage + 16", specialOffset(), false, true);
   } else {
-    multiplyAll("stage[16 + (count - 1) * " + number(tokenFloats) + " + " +
-                    number(values.power(1).offset) + "]",
-                true, false);
+    multiplyAll("stage + 16 + (count - 1) * " + number(tokenFloats),
+                values.power(1).offset, true, false);
   }
   f.text.close();
 }

@@ -72,6 +72,7 @@ struct CudaCompileTest : testing::Test {
   }
 
   const bool all = std::getenv("RECURRA_TEST_ALL") != nullptr;
+  static constexpr std::int64_t fewAddresses = 160; // bytes, of all roles
 
   static Artifact compiled(const Recurrence &recurrence, const Spec &spec) {
     Artifact artifact;
@@ -119,7 +120,6 @@ TEST_F(CudaCompileTest, StatesOfOtherDtypes) {
 /// Matrices never leave the registers. In scan form the roles of a block share
 /// out the registers, and a few addresses of the warps that prepare and add do.
 TEST_F(CudaCompileTest, PalimpsaStaysInRegisters) {
-  constexpr std::int64_t fewAddresses = 160; // bytes, of all roles
   const Recurrence &palimpsa = *findRecurrence("palimpsa");
   for (auto [k, v] :
        {std::pair<int, int>{48, 48}, {48, 96}, {96, 192}, {128, 128}}) {
@@ -133,6 +133,29 @@ TEST_F(CudaCompileTest, PalimpsaStaysInRegisters) {
       Artifact artifact = compiled(palimpsa, spec);
       ASSERT_FALSE(artifact.nests.empty());
       for (const Nest &nest : artifact.nests) {
+        EXPECT_LE(nest.registers, 255) << nest.entry;
+        EXPECT_LE(nest.spillBytes, fewAddresses)
+            << nest.entry << " " << k << " " << v;
+      }
+    }
+  }
+}
+
+/// So do those whose rows decay by factors of their own.
+TEST_F(CudaCompileTest, VectorDecaysStayInRegisters) {
+  const Recurrence &gla = *findRecurrence("gla");
+  for (auto [k, v] : {std::pair<int, int>{64, 128}, {128, 128}, {64, 64}}) {
+    for (Direction direction : {Direction::Forward, Direction::Backward}) {
+      if (!all && v != k) {
+        continue;
+      }
+      Spec spec = specOf(gla, direction, DType::BF16);
+      spec.extents = {{"K", k}, {"V", v}};
+      std::string text;
+      Diagnostics diagnostics;
+      ASSERT_TRUE(inspect(gla, spec, "cuda", text, diagnostics));
+      EXPECT_NE(text.find("form scan"), std::string::npos) << k << " " << v;
+      for (const Nest &nest : compiled(gla, spec).nests) {
         EXPECT_LE(nest.registers, 255) << nest.entry;
         EXPECT_LE(nest.spillBytes, fewAddresses)
             << nest.entry << " " << k << " " << v;

@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <limits>
 #include <regex>
 
 using namespace recurra;
@@ -28,6 +29,7 @@ struct Case {
   double decay = 1;      ///< times the log gates
   double gate = 0;       ///< if not zero, every log gate
   bool isHalf = false;   ///< vectors are bf16
+  bool isMixed = false;  ///< mild, strong and closed log gates in one token
 };
 
 std::vector<Case> cases() {
@@ -59,6 +61,73 @@ std::vector<Case> cases() {
   };
 }
 
+/// Decays that are vectors.
+std::vector<Case> vectorCases() {
+  return {
+      {"gla", "OneTile", {1, 20, 2, 1, {}, {}}, 16, 16},
+      {"gla", "Sliced", {1, 71, 1, 1, {}, {}}, 48, 40, 16},
+      {"gla", "Padded", {2, 37, 2, 2, {}, {}}, 21, 35},
+      {"gla", "Tall", {1, 18, 1, 1, {}, {}}, 100, 32},
+      {"gla", "StrongDecay", {1, 70, 1, 1, {}, {}}, 17, 16, 0, 10},
+      {"gla", "AllStrong", {1, 38, 1, 1, {}, {}}, 16, 16, 0, 1, -20},
+      {"gla", "Mixed", {1, 66, 1, 1, {}, {}}, 24, 20, 0, 0.3, 0, false, true},
+      {"gla", "Half", {1, 66, 1, 1, {}, {}}, 40, 24, 0, 0.3, 0, true, true},
+      {"gla", "HalfSliced", {1, 70, 1, 1, {}, {}}, 24, 32, 16, 1, -8, true},
+      {"gla", "Packed", {1, 41, 1, 1, {0, 17, 17, 18, 41}, {}}, 16, 24},
+      {"gla", "NoToken", {1, 0, 1, 1, {}, {}}, 16, 16},
+      {"value_gates", "Padded", {1, 70, 2, 1, {}, {}}, 20, 37},
+      {"value_gates", "Sliced", {1, 35, 1, 1, {}, {}}, 24, 40, 16},
+      {"value_gates",
+       "Mixed",
+       {1, 40, 1, 1, {}, {}},
+       16,
+       40,
+       0,
+       1,
+       0,
+       false,
+       true},
+      {"key_forget", "Padded", {1, 35, 2, 1, {}, {}}, 18, 24},
+      {"key_forget",
+       "Mixed",
+       {1, 40, 1, 1, {}, {}},
+       24,
+       17,
+       0,
+       1,
+       0,
+       false,
+       true},
+  };
+}
+
+/// Gates of each value's entry, and of each key's with a readout that is not
+/// linear and a decay with a parameter.
+const std::pair<Recurrence, Recurrence> &vectorGates() {
+  static const std::pair recurrences(
+      define("value_gates",
+             [](Builder &r) {
+               Axis K = r.axis("K"), V = r.axis("V");
+               Expr q = r.token("q", {K}), k = r.token("k", {K});
+               Expr v = r.token("v", {V}), g = r.token("g", {V}, nonPositive);
+               dsl::State S = r.state("S", {K, V});
+               S = exp(g) * S + k * v;
+               r.output("o", sum(q * S, K));
+             }),
+      define("key_forget", [](Builder &r) {
+        Axis K = r.axis("K"), V = r.axis("V");
+        Expr q = r.token("q", {K}), k = r.token("k", {K});
+        Expr v = r.token("v", {V}), g = r.token("g", {K}, nonPositive);
+        Expr rate = r.head("rate", {}, positive);
+        Expr prior = r.head("prior", {}, positive);
+        dsl::State M = r.state("M", {K, V}), J = r.state("J", {K, V});
+        M = exp(g * rate) * M + v * k;
+        J = exp(g * rate) * J + square(v) * square(k);
+        r.output("o", sum(q * M / (abs(J) + prior), K));
+      }));
+  return recurrences;
+}
+
 /// Recurrences that the catalogue lacks: another gate, another readout.
 const Recurrence *findStranger(const std::string &name) {
   static const Recurrence sigmoidGate = define("sigmoid_gate", [](Builder &r) {
@@ -79,9 +148,11 @@ const Recurrence *findStranger(const std::string &name) {
     S = exp(g) * S + v * detach(l2norm(k, K));
     r.output("o", sum(q * S, K));
   });
-  return name == "sigmoid_gate" ? &sigmoidGate
-         : name == "unit_keys"  ? &unitKeys
-                                : findRecurrence(name);
+  return name == "sigmoid_gate"  ? &sigmoidGate
+         : name == "unit_keys"   ? &unitKeys
+         : name == "value_gates" ? &vectorGates().first
+         : name == "key_forget"  ? &vectorGates().second
+                                 : findRecurrence(name);
 }
 
 /// The text with one argument's vectors in bf16.
@@ -126,6 +197,11 @@ protected:
     if (auto gate = call.inputs.find("g"); gate != call.inputs.end()) {
       for (double &x : gate->second.values) {
         x = given.gate ? given.gate : x * given.decay;
+        constexpr double strong[] = {-20, -1000,
+                                     -std::numeric_limits<double>::infinity()};
+        if (given.isMixed && random() % 16 == 0) {
+          x = strong[random() % 3];
+        }
       }
     }
     if (given.isHalf) {
@@ -215,12 +291,18 @@ TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
   compare(arrays, gradients.inputs, Argument::InputGradient, 4e-3);
   compare(arrays, gradients.initialStates, Argument::InitialStateGradient,
           4e-3);
-  if (GetParam().gate) {
+  if (GetParam().gate || GetParam().isMixed) {
     expectRelative(arrays, gradients.inputs.at("g"));
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, CudaScanTest, testing::ValuesIn(cases()),
+                         [](const auto &info) {
+                           return info.param.entry + "_" + info.param.name;
+                         });
+
+INSTANTIATE_TEST_SUITE_P(VectorCases, CudaScanTest,
+                         testing::ValuesIn(vectorCases()),
                          [](const auto &info) {
                            return info.param.entry + "_" + info.param.name;
                          });

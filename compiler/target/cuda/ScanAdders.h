@@ -1,0 +1,42 @@
+// The warps of a scan-form kernel that add up sums and store results.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compiler/target/cuda/ScanProducers.h"
+
+namespace recurra::cuda {
+
+class ScanAdders : protected ScanProducers {
+protected:
+  using ScanProducers::ScanProducers;
+
+  void printAdders();
+  void printVectorSums(bool isRow);
+  void printScalarSums();
+
+private:
+  void printTargets();
+  void printNextTargets();
+  std::string entryOf(bool isRow) const;
+  std::int64_t entriesPerRound() const;
+  std::int64_t scalarAdder() const { return tiles.adderWarps > 1 ? 1 : 0; }
+  void printStores(ScanSum::Kind kind, std::int64_t x);
+  std::string added(const Node *node, llvm::StringRef index);
+  std::string knownName(const Node *node);
+  std::string addedSum(const Node *node, llvm::StringRef index);
+  std::string addedDecay(const Node *node, llvm::StringRef index);
+  std::string sumText(const ScanSum &sum, llvm::StringRef index);
+  std::string sumOfVector(const Node *node);
+  void printTotals();
+  std::string timesDecay(const std::string &value, int degree);
+  std::string addedScaled(const Node *node);
+
+  llvm::DenseMap<const Node *, std::string> sumNames;
+  /// Of each store: a thread's pointer, and strides.
+  struct Target {
+    std::string name, perToken, perRound;
+  };
+  llvm::DenseMap<const Node *, Target> targets;
+};
+
+} // namespace recurra::cuda

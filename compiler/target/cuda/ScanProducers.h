@@ -1,0 +1,57 @@
+// The warps of a scan-form kernel that prepare tokens. Roles are layers of one
+// class: all share what is known of the kernel.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compiler/target/cuda/ScanKernel.h"
+
+namespace recurra::cuda {
+
+class ScanProducers : protected ScanKernel {
+protected:
+  using ScanKernel::ScanKernel;
+
+  void printProducers();
+  std::string prepared(const Node *node, llvm::StringRef index);
+  std::string factorText(const Node *node, int degree, bool padded);
+
+private:
+  void printStaged();
+  std::string firstChunk();
+  void printRuns();
+  const char *limitOf() const;
+  void printPrefetch();
+  void printCopies();
+  void printScalars();
+  void printPreparedSums();
+  std::string scalarText(const ScanOperand &operand);
+  void printHeader();
+  void printVectors(bool isTraced);
+  void printEntry(const std::string &entry, bool isRow, bool isTraced);
+  void printEntryStores(bool isRow, bool isTraced, bool padded);
+  std::string read(const std::string &expression);
+
+  // Segments, and the decay within.
+  bool isDecayAxis(bool isRow) const {
+    return form.hasVectorDecay() && form.isRow(form.decay) == isRow;
+  }
+  std::string logOf(llvm::StringRef index);
+  void printSegments(const std::string &step);
+  void printVectorSegments();
+  void printWindow(std::int64_t x);
+  void printDecayPrefetch();
+  void printDecayStart();
+  void printDecayStep(bool padded);
+  static std::string decayPower(int degree);
+
+  // Words of outer products.
+  void printParts(const std::string &name, const std::string &value,
+                  std::int64_t count);
+  void printRowWords(bool isTraced, bool padded);
+  void printColumnWords(bool isTraced, bool padded);
+
+  std::map<std::string, std::string> readNames; ///< of what was read first
+  std::string sequenceName; ///< the token whose numbers are prepared
+};
+
+} // namespace recurra::cuda
