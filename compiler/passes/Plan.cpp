@@ -290,6 +290,20 @@ static std::string chooseScanAxis(func::FuncOp function, const Plan &walk,
   return best;
 }
 
+/// Parameters over a state's axes, which are kept beside the states.
+static std::int64_t countMatrices(func::FuncOp function,
+                                  ArrayRef<std::string> axes) {
+  return llvm::count_if(function.getArguments(), [&](BlockArgument argument) {
+    auto kind = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                      rec::kindAttr);
+    ArrayRef<StringAttr> own = rec::axesOf(argument);
+    return kind && kind == "input" && isa<rec::ValType>(argument.getType()) &&
+           own.size() == axes.size() && llvm::all_of(own, [&](StringAttr axis) {
+             return llvm::is_contained(axes, axis.getValue());
+           });
+  });
+}
+
 std::optional<Plan> recurra::makeScanPlan(func::FuncOp function,
                                           const Spec &spec,
                                           const TargetDescription &target,
@@ -315,7 +329,7 @@ std::optional<Plan> recurra::makeScanPlan(func::FuncOp function,
   }
   std::int64_t own = extentOf(spec, plan.axis);
   std::int64_t other = extentOf(spec, plan.axis == axes[0] ? axes[1] : axes[0]);
-  std::int64_t states = walk.states.size();
+  std::int64_t states = walk.states.size() + countMatrices(function, axes);
   std::int64_t tile = isBackward ? target.scanTile(other, own, states, true)
                                  : target.scanTile(own, other, states, false);
   plan.form = "scan";

@@ -246,7 +246,9 @@ static ScanTiles tilesOf(const ScanForm &form) {
     auto type = cast<chunk::SpanType>(form.slice.getType());
     (type.getAxis() == form.rows ? rows : columns) = type.getCapacity();
   }
-  return chooseScanTiles(rows, columns, form.states.size(), form.isReverse);
+  return chooseScanTiles(rows, columns,
+                         form.states.size() + form.parameters.size(),
+                         form.isReverse);
 }
 
 bool hasScanForm(func::FuncOp function, std::string &why) {

@@ -17,14 +17,7 @@ void ScanAdders::printAdders() {
               number(32 * (tiles.roleWarps() + tiles.producerWarps)) + ";");
   f.text.line("unsigned unit = 0, group = 0;");
   openTasks();
-  totalNames.clear();
-  for (const ScanCarry &total : form.totals) {
-    std::string hint = nameOf(total.carry);
-    totalNames.push_back(f.text.name(hint.empty() ? "total" : hint));
-    auto inits = cast<chunk::ForOp>(*form.runs).getInits();
-    f.text.line("float " + totalNames.back() + " = " +
-                boundary(form.top->find(inits[total.index]), "", "") + ";");
-  }
+  declareTotals();
   printTargets();
   openUnits(numbered("block", "staged"));
   f.text.open(form.isReverse ? "if (run && !(flags & isTrace))" : "if (run)");
@@ -299,16 +292,26 @@ void ScanAdders::printVectorSums(bool isRow) {
     return isRow ? form.isRow(node) : form.isColumn(node);
   });
   std::int64_t width = isRow ? tiles.rows() : tiles.columns();
+  std::string end = isRow ? rowsHere() : columnsHere();
+  auto kind = isRow ? ScanOperand::Row : ScanOperand::Column;
+  bool hasWholes = !wholesOf(kind).empty();
   for (std::int64_t x = 0; hasStore && x * entriesPerRound() < width; ++x) {
     sumNames.clear();
     std::string entry = number(x * entriesPerRound()) + " + " + entryOf(isRow);
-    f.text.open("if (const int i = " + entry + "; i < " +
-                (isRow ? rowsHere() : columnsHere()) + ")");
+    f.text.open("if (const int i = " + entry + "; i " +
+                (hasWholes ? "- lane < " : "< ") + end + ")");
     f.text.line(std::string("const int p = ") +
                 (isRow ? "adder" : "columnAdder") + " % " +
                 number(tiles.group) + ", place = " + placeOf(isRow) + ";");
     openToken();
+    if (hasWholes) {
+      printWholes(kind);
+      f.text.open("if (i < " + end + ")");
+    }
     printStores(isRow ? ScanSum::OverColumns : ScanSum::OverRows, x);
+    if (hasWholes) {
+      f.text.close();
+    }
     f.text.close();
     f.text.close();
   }
@@ -316,40 +319,23 @@ void ScanAdders::printVectorSums(bool isRow) {
 
 /// Numbers of the whole matrix: one warp adds them.
 void ScanAdders::printScalarSums() {
+  addVectorTotals(true);
+  addVectorTotals(false);
   bool hasScalar = llvm::any_of(
       form.stores, [](const Node *node) { return node->axes.empty(); });
-  if (!hasScalar && form.totals.empty()) {
+  bool hasTotal = llvm::any_of(form.totals, [](const ScanCarry &total) {
+    return total.value->axes.empty();
+  });
+  if (!hasScalar && !hasTotal) {
     return;
   }
   sumNames.clear();
   f.text.open("if (adder == " + number(scalarAdder()) + ")");
   openGroup();
+  printWholes(ScanOperand::Scalar);
   printStores(ScanSum::OverBoth, 0);
-  for (auto [total, name] : llvm::zip(form.totals, totalNames)) {
-    f.text.line(name + (total.isNegative ? " -= " : " += ") +
-                added(total.value, "0") + ";");
-  }
+  addTotals();
   closeGroup();
-  f.text.close();
-}
-
-void ScanAdders::printTotals() {
-  f.text.open("if (thread == " + number(32 * scalarAdder()) + ")");
-  for (cpu::Nest &part : form.top->getNests()) {
-    for (Node *node : part.nodes) {
-      if (node->kind != Kind::CopyOut || !node->axes.empty()) {
-        continue;
-      }
-      auto store = cast<chunk::StoreOp>(node->op);
-      std::string condition =
-          store.getFirst()
-              ? "if (" + f.spans[store.getFirst()].origin + " == 0) "
-              : "";
-      f.text.line(condition + "narrow(" +
-                  addressOf(store.getBuffer(), store.getIndices(), "", "", "") +
-                  ", " + boundary(node->operands[0], "", "") + ");");
-    }
-  }
   f.text.close();
 }
 

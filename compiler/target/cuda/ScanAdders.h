@@ -14,6 +14,10 @@ protected:
   void printVectorSums(bool isRow);
   void printScalarSums();
 
+  /// The sums over vectors within a node, those within others first.
+  void findWholes(const Node *node,
+                  llvm::SmallVectorImpl<const Node *> &found) const;
+
 private:
   void printTargets();
   void printNextTargets();
@@ -27,7 +31,16 @@ private:
   std::string addedDecay(const Node *node, llvm::StringRef index);
   std::string sumText(const ScanSum &sum, llvm::StringRef index);
   std::string sumOfVector(const Node *node);
+  void printWholes(ScanOperand::Kind kind);
+  llvm::SmallVector<const Node *> wholesOf(ScanOperand::Kind kind) const;
+  std::int64_t entriesOf(bool isRow) const;
+  std::string totalEntryOf(std::int64_t x) const;
+  void declareTotals();
+  void addTotals();
+  void addVectorTotals(bool isRow);
   void printTotals();
+  void printVectorTotals(bool isRow);
+  void printTotal(const Node *node, const std::string &entry);
   std::string timesDecay(const std::string &value, int degree);
   std::string addedScaled(const Node *node);
 

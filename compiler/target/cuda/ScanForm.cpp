@@ -277,8 +277,8 @@ bool ScanForm::findState(unsigned index) {
   };
   state.next = peel((trace ? *walk : *body).getYields()[index]);
   if (!decompose(state.next, isCarry, state.step) || !state.step.hasState) {
-    return fail("a state's step is not a decay of whole rows or columns and an "
-                "addition");
+    return fail(
+        "a state's step is not a decay and an addition for each element");
   }
   splitProducts(state.step);
   if (trace) {
@@ -294,8 +294,55 @@ bool ScanForm::findState(unsigned index) {
   return true;
 }
 
-/// All states decay alike, and take in what is prepared.
+/// Matrices that are loaded before the loops, for their steps.
+void ScanForm::findParameters() {
+  for (auto load : forall.getBlock().getOps<chunk::LoadOp>()) {
+    auto type = load.getResult().getType();
+    bool isRead = llvm::any_of(load->getUsers(), [&](Operation *user) {
+      return runs->isProperAncestor(user);
+    });
+    if (isRead && type.getRank() == 2) {
+      parameters.push_back(load.getResult());
+    }
+  }
+}
+
+int ScanForm::parameterOf(const Node *node) const {
+  node = peel(node);
+  auto found = node->kind == Kind::Known ? llvm::find(parameters, node->value)
+                                         : parameters.end();
+  return found == parameters.end() ? -1 : found - parameters.begin();
+}
+
+/// Known before the token's states, as each element of a matrix too.
+bool ScanForm::isFree(const Node *node) const {
+  node = peel(node);
+  if (!isMatrix(node) || parameterOf(node) >= 0) {
+    return isPrepared(node) || isMatrix(node);
+  }
+  return node->kind == Kind::Elementwise &&
+         llvm::all_of(node->operands,
+                      [&](const Node *operand) { return isFree(operand); });
+}
+
+/// All states decay alike, and take in what is prepared; or each element does
+/// by itself.
 bool ScanForm::checkSteps() {
+  hasMatrixDecay = llvm::any_of(states, [&](const ScanState &state) {
+    return state.step.factor && isMatrix(peel(state.step.factor));
+  });
+  if (hasMatrixDecay) {
+    decay = nullptr;
+    return llvm::all_of(
+               states,
+               [&](ScanState &state) {
+                 return (!state.step.factor || isFree(state.step.factor)) &&
+                        llvm::all_of(state.step.terms, [&](auto &term) {
+                          return isFree(term.a) && (!term.b || isFree(term.b));
+                        });
+               }) ||
+           fail("what a state takes in depends on a state");
+  }
   for (ScanState &state : states) {
     if (!decay != !state.step.factor ||
         (decay && !isSame(decay, state.step.factor))) {
@@ -312,7 +359,7 @@ bool ScanForm::checkSteps() {
          fail("the decay is not known to be positive before sums");
 }
 
-/// A carry without axes, to which each token adds.
+/// A number or a vector to which each token adds.
 bool ScanForm::findTotal(unsigned index) {
   Value carry = tokens.getCarries()[index];
   auto isCarry = [&](const Node *node) {
@@ -321,10 +368,11 @@ bool ScanForm::findTotal(unsigned index) {
   Node *next = peel(body->getYields()[index]);
   bool isDifference = opOf(next) == "arith.subf";
   bool isSum =
-      next->axes.empty() && (isDifference || opOf(next) == "arith.addf");
+      next->axes.size() < 2 && (isDifference || opOf(next) == "arith.addf");
   for (unsigned i = 0; isSum && i < (isDifference ? 1 : 2); ++i) {
     Node *added = next->operands[1 - i];
-    if (isCarry(peel(next->operands[i])) && !dependsOn(added, isCarry)) {
+    if (isCarry(peel(next->operands[i])) && !dependsOn(added, isCarry) &&
+        added->axes == next->axes) {
       totals.push_back({index, carry, added, isDifference});
       return carry.hasOneUse() || fail("a total is read");
     }
@@ -372,7 +420,8 @@ bool ScanForm::checkNode(const Node *node) {
   switch (node->kind) {
   case Kind::Known:
   case Kind::CopyIn:
-    if (isMatrix(node) && oldState(node) < 0 && adjointOf(node) < 0) {
+    if (isMatrix(node) && oldState(node) < 0 && adjointOf(node) < 0 &&
+        parameterOf(node) < 0) {
       return fail("a matrix that is no state is read");
     }
     break;
@@ -438,8 +487,7 @@ bool ScanForm::checkTop() {
                      node->kind == Kind::Elementwise ||
                      node->kind == Kind::Broadcast ||
                      (node->kind == Kind::Mask && !node->isMax) ||
-                     (node->kind == Kind::CopyOut &&
-                      (isMatrix(node) || node->axes.empty()));
+                     node->kind == Kind::CopyOut;
       if (!isPlain) {
         return fail("what a sequence starts or ends with is not elementwise");
       }
@@ -458,6 +506,7 @@ std::unique_ptr<ScanForm> ScanForm::find(chunk::ForallOp forall,
   if (isFound) {
     form->top = std::make_unique<cpu::BodyGraph>(forall.getBlock(), order);
     form->run = std::make_unique<cpu::BodyGraph>(form->runs.getBlock(), order);
+    form->findParameters();
     isFound = form->findStates() && form->findAdjoints() &&
               form->checkNodes() && form->checkTop();
   }

@@ -1,7 +1,7 @@
 // Recognises the nests that the scan form can run: loops over tokens that carry
-// matrices which decay by a common factor or one for each row or column, add
-// products of vectors, and are read element by element. No name decides, only
-// the algebra of the step. SPDX-License-Identifier: Apache-2.0
+// matrices which decay by a common factor, or one for each row, column or
+// element, add products of vectors, and are read element by element. No name
+// decides, only the algebra of the step. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "compiler/target/cuda/ScanStep.h"
@@ -18,11 +18,13 @@ struct ScanState {
   Node *next = nullptr; ///< the main body's node of its new value, if any
 };
 
-/// A carry of the main loop that is no state: an adjoint of one, or a total.
+/// A carry of the main loop that is no state: a matrix, which is an adjoint or
+/// a parameter's; or a total.
 struct ScanCarry {
   unsigned index = 0; ///< among the loop's carries
   mlir::Value carry;
-  Node *value = nullptr;   ///< adjoint: what decays; total: what is added
+  /// Adjoint: what decays, or all of it; total: what is added.
+  Node *value = nullptr;
   bool isNegative = false; ///< total: taken away instead
 };
 
@@ -45,8 +47,12 @@ public:
   llvm::SmallVector<ScanCarry> adjoints, totals;
   /// Of the main body: a number, or a vector along rows or columns; null: 1.
   Node *decay = nullptr;
-  llvm::SmallVector<Node *> reduces; ///< of matrices, in order
-  llvm::SmallVector<Node *> stores;  ///< per token, in order
+  /// Elements have factors of their own, of any sign: no decay is common,
+  /// states are not scaled, and backward those of every token are held.
+  bool hasMatrixDecay = false;
+  llvm::SmallVector<mlir::Value> parameters; ///< matrices of a task
+  llvm::SmallVector<Node *> reduces;         ///< of matrices, in order
+  llvm::SmallVector<Node *> stores;          ///< per token, in order
 
   /// Of the nodes of the body.
   bool isMatrix(const Node *node) const;
@@ -64,8 +70,9 @@ public:
   /// likewise after the token.
   int oldState(const Node *node) const;
   int newState(const Node *node) const;
-  /// The index of the adjoint that a node is, or -1.
+  /// The index of the adjoint that a node is, or of the parameter; or -1.
   int adjointOf(const Node *node) const;
+  int parameterOf(const Node *node) const;
 
 private:
   bool fail(const std::string &reason);
@@ -74,6 +81,8 @@ private:
   bool findStates();
   bool findState(unsigned index);
   bool checkSteps();
+  void findParameters();
+  bool isFree(const Node *node) const;
   bool findAdjoints();
   bool findTotal(unsigned index);
   bool checkNodes();

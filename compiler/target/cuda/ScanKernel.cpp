@@ -206,6 +206,17 @@ bool ScanKernel::isPadded(StringAttr axis, std::int64_t width) const {
   return extent != width;
 }
 
+bool ScanKernel::holdsMatrix() const {
+  auto fits = [&](StringAttr axis, std::int64_t extent, std::int64_t width) {
+    auto slice = form.slice ? cast<chunk::SpanType>(form.slice.getType())
+                            : chunk::SpanType();
+    return (slice && slice.getAxis() == axis ? slice.getCapacity() : extent) <=
+           width;
+  };
+  return fits(form.rows, form.rowExtent, tiles.rows()) &&
+         fits(form.columns, form.columnExtent, tiles.columns());
+}
+
 std::string ScanKernel::insideRow() {
   return isPadded(form.rows, tiles.rows())
              ? "firstRow + 16 * a + e / 2 * 8 < " + rowsHere()
@@ -301,7 +312,7 @@ std::string ScanKernel::boundary(const Node *node, StringRef row,
     unsigned number = cast<OpResult>(node->value).getResultNumber();
     for (auto [i, total] : llvm::enumerate(form.totals)) {
       if (total.index == number) {
-        return totalNames[i];
+        return totalNames[i] + (total.value->axes.empty() ? "" : totalEntry);
       }
     }
     for (auto [i, adjoint] : llvm::enumerate(form.adjoints)) {

@@ -42,6 +42,8 @@ protected:
   std::string rowsHere() { return countOf(form.rows, form.rowExtent); }
   std::string columnsHere() { return countOf(form.columns, form.columnExtent); }
   bool isPadded(mlir::StringAttr axis, std::int64_t width) const;
+  /// The tiles cover what a block has of a matrix.
+  bool holdsMatrix() const;
   /// Where entry i of a vector lies: a lane's entries side by side.
   std::string placeOf(bool isRow) const;
   /// Where the factors lie that enter and leave a token's segment, after the
@@ -97,6 +99,9 @@ protected:
   ScanValues values;
   llvm::DenseMap<const Node *, std::string> hints;
   llvm::SmallVector<std::string> stateNames, adjointNames, totalNames;
+  llvm::SmallVector<std::string> parameterNames;
+  /// Which of a thread's entries of a total that is a vector is meant.
+  std::string totalEntry;
   llvm::DenseMap<const Node *, std::string> scalars; ///< parameters
   std::vector<ScanVector> raws;
   std::int64_t tokenFloats = 0, stageFloats = 0;   ///< of prepared operands

@@ -228,13 +228,14 @@ bool ScanPrinter::layOut() {
   stateNames.assign(form.states.size(), "x");
   adjointNames.assign(form.adjoints.size(), "x");
   totalNames.assign(form.totals.size(), "x");
+  parameterNames.assign(form.parameters.size(), "x");
   for (bool hasProducts : {true, false}) {
     values.operands.clear();
     values.products = {};
     isInPlace = false;
     raws.clear();
     rawBytes = 0;
-    if (hasProducts) {
+    if (hasProducts && !form.hasMatrixDecay) {
       collectProducts();
     }
     collect();
@@ -271,7 +272,7 @@ bool ScanPrinter::isPrintable() {
     }
     bool isSum = node->kind == Kind::Reduce;
     if (isSum && !form.isMatrix(node->operands[0])) {
-      return axes.empty() && fits(node->operands[0], node->operands[0]->axes);
+      return fits(node->operands[0], node->operands[0]->axes);
     }
     return isSum ? node->axes == axes
                  : llvm::all_of(node->operands, [&](const Node *operand) {
@@ -282,14 +283,17 @@ bool ScanPrinter::isPrintable() {
     return sum.kind == ScanSum::OverColumns;
   });
   constexpr std::int64_t mostWalkers = 16;
-  return tiles.computeWarps() <= mostWalkers && layOut() && values.isSound() &&
-         overColumns <= 8 &&
+  return tiles.computeWarps() <= mostWalkers && holdsMatrix() && layOut() &&
+         values.isSound() && overColumns <= 8 &&
          llvm::all_of(form.stores,
                       [&](Node *store) {
                         return fits(store->operands[0], store->axes);
                       }) &&
          llvm::all_of(form.totals, [&](const ScanCarry &total) {
-           return fits(total.value, {}) && total.value->axes.empty();
+           SmallVector<const Node *> wholes;
+           findWholes(total.value, wholes);
+           return fits(total.value, total.value->axes) &&
+                  (total.value->axes.empty() || wholes.empty());
          });
 }
 

@@ -33,6 +33,15 @@ private:
   void printHead();
   void printShared();
 
+  // Decays that are matrices.
+  void prepareElement(ScanElement &element) const;
+  static std::string decayed(const ScanState &state, const std::string &value,
+                             ScanElement &element);
+  void printElementStep(const ScanState &state, const std::string &name,
+                        ScanElement &element);
+  void printElementTrace();
+  void loadFound(llvm::StringRef token);
+
   // Decays that are vectors.
   std::string fetchFactor(llvm::StringRef at, std::int64_t offset);
   void divideStates(llvm::StringRef at);

@@ -110,9 +110,9 @@ bool decompose(Node *node, function_ref<bool(const Node *)> isState,
   }
   StringRef op = opOf(node);
   auto scale = [&](Node *factor, Node *other) {
-    bool isVector = factor->axes.size() < 2 && !dependsOn(factor, isState);
-    return isVector && isState(peel(other)) && !step.factor &&
-           !std::exchange(step.hasState, true) && (step.factor = factor);
+    return !dependsOn(factor, isState) && isState(peel(other)) &&
+           !step.factor && !std::exchange(step.hasState, true) &&
+           (step.factor = factor);
   };
   if (op == "arith.mulf") {
     return scale(node->operands[0], node->operands[1]) ||

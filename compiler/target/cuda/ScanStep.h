@@ -38,7 +38,7 @@ bool isSame(const Node *a, const Node *b);
 bool dependsOn(const Node *node,
                llvm::function_ref<bool(const Node *)> isState);
 
-/// False if the node is not affine in the state, or its factor is a matrix.
+/// False if the node is not affine in each element of the state.
 bool decompose(Node *node, llvm::function_ref<bool(const Node *)> isState,
                AffineStep &step);
 

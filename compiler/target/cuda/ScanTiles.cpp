@@ -28,6 +28,10 @@ static void shareRegisters(ScanTiles &tiles) {
   tiles.helperRegisters = std::min(launched, helperRegisters);
 }
 
+/// Beside a short axis a longer one's vectors would fill shared memory, more of
+/// them for each element.
+static constexpr std::int64_t widestSlice = 128, fewColumnTiles = 2;
+
 /// Square-ish tiles: a token's operands are loaded once per row and column.
 static ScanTiles forwardTiles(std::int64_t rows, std::int64_t columns,
                               std::int64_t states) {
@@ -52,6 +56,9 @@ static ScanTiles forwardTiles(std::int64_t rows, std::int64_t columns,
   std::int64_t wanted = ceilDiv(rowTiles, tiles.rowTiles);
   std::int64_t fit = std::max<std::int64_t>(1, warps / tiles.warpColumns);
   // Slices of equal width.
+  if (columnTiles <= fewColumnTiles && rows > 2 * widestSlice) {
+    fit = ceilDiv(widestSlice, 16 * tiles.rowTiles);
+  }
   tiles.warpRows = ceilDiv(wanted, ceilDiv(wanted, fit));
   if (!isSmall) {
     tiles.producerWarps = tiles.adderWarps = 2;
@@ -84,13 +91,17 @@ static std::int64_t reverseRegisters(const ScanTiles &tiles,
 
 /// With `a` x `n` tiles per warp and as many columns as `warps` can hold.
 static ScanTiles reverseTiling(std::int64_t rows, std::int64_t columns,
-                               std::int64_t a, std::int64_t n,
-                               std::int64_t warps) {
+                               std::int64_t states, std::int64_t a,
+                               std::int64_t n, std::int64_t warps) {
   ScanTiles tiles;
   tiles.rowTiles = a;
   tiles.columnTiles = n;
   tiles.warpRows = ceilDiv(rows, 16 * a);
   std::int64_t fit = std::max<std::int64_t>(1, warps / tiles.warpRows);
+  if (rows <= 16) {
+    std::int64_t widest = states > 1 ? widestSlice : widestSlice / 2;
+    fit = std::min(fit, std::max<std::int64_t>(1, widest / (8 * n)));
+  }
   std::int64_t along = ceilDiv(columns, 8 * n);
   tiles.warpColumns = ceilDiv(along, ceilDiv(along, fit));
   shareRegisters(tiles);
@@ -107,7 +118,7 @@ static ScanTiles reverseTiles(std::int64_t rows, std::int64_t columns,
   for (std::int64_t warps : {8, 12}) {
     for (std::int64_t a = 1; a <= mostRowTiles; ++a) {
       for (std::int64_t n = 1; a * n <= tilesOfLane; ++n) {
-        ScanTiles tiles = reverseTiling(rows, columns, a, n, warps);
+        ScanTiles tiles = reverseTiling(rows, columns, states, a, n, warps);
         double cost = reverseCost(tiles, rows, columns);
         if (tiles.computeWarps() <= warps &&
             reverseRegisters(tiles, states) <= tiles.computeRegisters &&

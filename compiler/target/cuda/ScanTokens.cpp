@@ -57,6 +57,8 @@ void ScanPrinter::printTokensOfGroup() {
   printToken();
   if (form.decay && form.isReverse) {
     printCut();
+  } else if (form.hasMatrixDecay && form.isReverse) {
+    loadFound("header[4] + t - 1");
   }
   if (parts > 0) {
     printPuts();
@@ -170,7 +172,12 @@ void ScanPrinter::printFetches(bool isTraced) {
 
 /// One element: the states before and after the token, and the adjoints.
 void ScanPrinter::printStep(ScanElement &element) {
+  prepareElement(element);
   for (auto [i, state] : llvm::enumerate(form.states)) {
+    if (form.hasMatrixDecay) {
+      printElementStep(state, stateNames[i], element);
+      continue;
+    }
     std::string at = stateNames[i] + "[a][n][e]", sum;
     for (const AffineStep::Term &term : state.step.terms) {
       sum += element.addition(term) ? "" : element.term(term);
@@ -196,7 +203,7 @@ void ScanPrinter::printStep(ScanElement &element) {
   }
   SmallVector<std::string> next;
   for (const ScanCarry &adjoint : form.adjoints) {
-    next.push_back(element.at(adjoint.value, -1));
+    next.push_back(element.at(adjoint.value, -values.stateDegree()));
   }
   for (const ScanSum &sum : values.sums) {
     if (isInPlace && isReady(sum)) {

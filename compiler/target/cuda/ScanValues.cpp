@@ -126,7 +126,7 @@ bool ScanValues::isFlexible(const Node *node) const {
 
 int ScanValues::natural(const Node *node) const {
   node = peel(node);
-  if (form.isPrepared(node)) {
+  if (form.isPrepared(node) || form.hasMatrixDecay) {
     return 0;
   }
   if (form.newState(node) >= 0 || form.oldState(node) >= 0) {
@@ -359,7 +359,9 @@ std::string ScanElement::product(const Node *a, const Node *b, int degree) {
 }
 
 std::string ScanElement::term(const AffineStep::Term &term) {
-  std::string value = term.b ? product(term.a, term.b, 1) : at(peel(term.a), 1);
+  int degree = values.stateDegree();
+  std::string value =
+      term.b ? product(term.a, term.b, degree) : at(peel(term.a), degree);
   return (term.isNegative != form.isReverse ? " - " : " + ") + value;
 }
 
@@ -419,13 +421,16 @@ bool ScanElement::isReady(const Node *node) const {
 std::string ScanElement::at(const Node *node, int degree) {
   node = peel(node);
   if (int state = form.newState(node); state >= 0) {
-    return scaled(after[state], 1, degree);
+    return scaled(after[state], values.stateDegree(), degree);
   }
   if (int state = form.oldState(node); state >= 0) {
-    return scaled(before[state], 1, degree);
+    return scaled(before[state], values.stateDegree(), degree);
   }
   if (int adjoint = form.adjointOf(node); adjoint >= 0) {
-    return scaled(adjoints[adjoint], -1, degree);
+    return scaled(adjoints[adjoint], -values.stateDegree(), degree);
+  }
+  if (int parameter = form.parameterOf(node); parameter >= 0) {
+    return parameters[parameter];
   }
   if (auto known = made.find(node); known != made.end()) {
     return scaled(known->second, -1, degree);

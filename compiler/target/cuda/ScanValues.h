@@ -43,6 +43,8 @@ class ScanValues {
 public:
   ScanValues(const ScanForm &form, const ScanTiles &tiles);
 
+  /// How a node's entries are shared out.
+  ScanOperand::Kind kindOf(const Node *node) const;
   /// The operand, made if nobody asked for it before.
   ScanOperand &operand(const Node *node, int degree);
   ScanOperand *find(const Node *node, int degree) const;
@@ -51,6 +53,8 @@ public:
   std::vector<ScanSum> sums;
   ScanProducts products;
 
+  /// Of states; that of adjoints is its negative.
+  int stateDegree() const { return form.hasMatrixDecay ? 0 : 1; }
   /// The degree at which a node costs nothing.
   int natural(const Node *node) const;
   /// It can be had at any degree: a vector takes the difference.

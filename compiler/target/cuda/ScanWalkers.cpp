@@ -77,8 +77,16 @@ void ScanPrinter::printInitial() {
   for (const ScanCarry &adjoint : form.adjoints) {
     adjointNames.push_back(declare(adjoint.carry, "adjoint"));
   }
+  parameterNames.clear();
+  for (Value parameter : form.parameters) {
+    parameterNames.push_back(declare(parameter, "parameter"));
+  }
   auto inits = cast<chunk::ForOp>(*form.runs).getInits();
   openElements();
+  for (auto [parameter, name] : llvm::zip(form.parameters, parameterNames)) {
+    f.text.line(name + "[a][n][e] = " +
+                boundary(form.top->find(parameter), rowText, columnText) + ";");
+  }
   for (auto [i, name] : llvm::enumerate(stateNames)) {
     std::string start = form.isReverse ? "0"
                                        : boundary(form.top->find(inits[i]),
@@ -183,7 +191,7 @@ void ScanPrinter::printFinal() {
   openElements();
   for (cpu::Nest &part : form.top->getNests()) {
     for (Node *node : part.nodes) {
-      if (node->kind == Kind::CopyOut && !node->axes.empty()) {
+      if (node->kind == Kind::CopyOut && form.isMatrix(node)) {
         storeMatrix(cast<chunk::StoreOp>(node->op),
                     boundary(node->operands[0], rowText, columnText));
       }
@@ -203,12 +211,14 @@ void ScanPrinter::markTraced() {
     fetched.push_back(std::exchange(operand->isFetched, false));
   }
   ScanElement element(values, f.text, hints);
+  prepareElement(element);
   for (const ScanState &state : form.states) {
     for (const AffineStep::Term &term : state.step.terms) {
       if (!element.addition(term)) {
         element.term(term);
       }
     }
+    decayed(state, "x", element);
   }
   for (auto [i, operand] : llvm::enumerate(values.operands)) {
     operand->isTraced = operand->isFetched;
@@ -260,8 +270,8 @@ void ScanPrinter::printTrace() {
   f.text.open("if (header[1] >> t & 1)");
   multiplyAll("now", specialOffset(), true, false);
   f.text.close();
-  printTracedStep();
-  f.text.open("if (header[2] >> t & 1)");
+  form.hasMatrixDecay ? printElementTrace() : printTracedStep();
+  f.text.open(form.hasMatrixDecay ? "" : "if (header[2] >> t & 1)");
   copyHeld("header[4] + t");
   f.text.close();
   f.text.close();
@@ -271,7 +281,9 @@ void ScanPrinter::printTrace() {
 void ScanPrinter::printEnter() {
   std::string last = "stage + 16 + (count - 1) * " + number(tokenFloats);
   f.text.open("if (flags & isFirstUnit)");
-  if (form.isReverse) {
+  if (form.hasMatrixDecay && form.isReverse) {
+    loadFound("header[4] + count - 1");
+  } else if (form.isReverse) {
     f.text.open("if (!(flags & isHeld))");
     loadStates("header[5] + " + number(form.interval));
     if (form.hasVectorDecay()) {

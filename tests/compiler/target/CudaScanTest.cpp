@@ -101,6 +101,20 @@ std::vector<Case> vectorCases() {
   };
 }
 
+/// Decays that are matrices.
+std::vector<Case> matrixCases() {
+  return {
+      {"mamba1", "OneTile", {1, 20, 2, 1, {}, {}}, 16, 16},
+      {"mamba1", "Sliced", {1, 71, 1, 1, {}, {}}, 16, 40, 16},
+      {"mamba1", "Padded", {2, 37, 2, 1, {}, {}}, 18, 35},
+      {"mamba1", "Packed", {1, 41, 1, 1, {0, 17, 17, 18, 41}, {}}, 16, 24},
+      {"mamba1", "NoToken", {1, 0, 1, 1, {}, {}}, 16, 16},
+      {"mamba1", "Half", {1, 40, 1, 1, {}, {}}, 16, 24, 0, 1, 0, true},
+      {"longhorn", "Padded", {2, 37, 2, 1, {}, {}}, 18, 35},
+      {"longhorn", "Sliced", {1, 35, 1, 1, {}, {}}, 16, 40, 16},
+  };
+}
+
 /// Gates of each value's entry, and of each key's with a readout that is not
 /// linear and a decay with a parameter.
 const std::pair<Recurrence, Recurrence> &vectorGates() {
@@ -192,7 +206,9 @@ protected:
     const Case &given = GetParam();
     recurrence = findStranger(given.entry);
     Sizes sizes = given.sizes;
-    sizes.extents = {{"K", given.k}, {"V", given.v}};
+    bool hasKeys = recurrence->inputs.front().axes.front() == "K";
+    sizes.extents = {{hasKeys ? "K" : "N", given.k},
+                     {hasKeys ? "V" : "D", given.v}};
     call = randomCall(*recurrence, sizes, random);
     if (auto gate = call.inputs.find("g"); gate != call.inputs.end()) {
       for (double &x : gate->second.values) {
@@ -215,18 +231,20 @@ protected:
          at = text.find("f64", at + 3)) {
       text.replace(at, 3, "f32");
     }
-    for (const char *name : {"q", "k", "v", "beta"}) {
+    for (const char *name : {"q", "k", "v", "beta", "u", "dt", "B", "C"}) {
       if (GetParam().isHalf) {
         halve(text, std::string("input ") + name);
       }
     }
     if (GetParam().isHalf) {
       halve(text, "output-cotangent o");
+      halve(text, "output-cotangent y");
     }
     CudaRun kernel(text, /*isScan=*/true);
     ASSERT_EQ(kernel.error, "") << kernel.source;
     bool isReverse = text.find("output-cotangent") != std::string::npos;
-    EXPECT_EQ(GetParam().isHalf && isReverse,
+    bool isScaled = !call.extents.contains("D");
+    EXPECT_EQ(GetParam().isHalf && isReverse && isScaled,
               kernel.source.find("rowWords[") != std::string::npos);
     kernel.checkpointInterval = interval;
     KernelSizes sizes{call.batch, call.tokens, call.heads, call.group,
@@ -264,7 +282,7 @@ protected:
 TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
   ChunkRun evaluator(*recurrence, call, [&](Plan &plan) {
     plan.form = "scan";
-    plan.axis = "V";
+    plan.axis = call.extents.contains("D") ? "D" : "V";
     plan.interval = interval;
     plan.tile = GetParam().tile;
   });
@@ -303,6 +321,12 @@ INSTANTIATE_TEST_SUITE_P(Cases, CudaScanTest, testing::ValuesIn(cases()),
 
 INSTANTIATE_TEST_SUITE_P(VectorCases, CudaScanTest,
                          testing::ValuesIn(vectorCases()),
+                         [](const auto &info) {
+                           return info.param.entry + "_" + info.param.name;
+                         });
+
+INSTANTIATE_TEST_SUITE_P(MatrixCases, CudaScanTest,
+                         testing::ValuesIn(matrixCases()),
                          [](const auto &info) {
                            return info.param.entry + "_" + info.param.name;
                          });
