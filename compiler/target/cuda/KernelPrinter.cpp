@@ -258,9 +258,8 @@ bool hasScanForm(func::FuncOp function, std::string &why) {
     return false;
   }
   Nest nest;
-  why = "its sums do not fit the roles of a block";
   return ScanPrinter(*forms.front(), tilesOf(*forms.front()), nest, order)
-      .isPrintable();
+      .isPrintable(why);
 }
 
 Program printProgram(func::FuncOp function) {

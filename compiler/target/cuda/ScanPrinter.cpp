@@ -262,8 +262,8 @@ void ScanPrinter::collectSums(const Node *node) {
   }
 }
 
-bool ScanPrinter::isPrintable() {
-  // Sums along an axis are added up by the threads of that axis.
+/// Sums along an axis are added up by the threads of that axis.
+bool ScanPrinter::areAdded() const {
   std::function<bool(const Node *, const Axes &)> fits = [&](const Node *node,
                                                              const Axes &axes) {
     node = peel(node);
@@ -279,13 +279,7 @@ bool ScanPrinter::isPrintable() {
                      return fits(operand, axes);
                    });
   };
-  std::int64_t overColumns = llvm::count_if(values.sums, [](ScanSum &sum) {
-    return sum.kind == ScanSum::OverColumns;
-  });
-  constexpr std::int64_t mostWalkers = 16;
-  return tiles.computeWarps() <= mostWalkers && holdsMatrix() && layOut() &&
-         values.isSound() && overColumns <= 8 &&
-         llvm::all_of(form.stores,
+  return llvm::all_of(form.stores,
                       [&](Node *store) {
                         return fits(store->operands[0], store->axes);
                       }) &&
@@ -295,6 +289,29 @@ bool ScanPrinter::isPrintable() {
            return fits(total.value, total.value->axes) &&
                   (total.value->axes.empty() || wholes.empty());
          });
+}
+
+bool ScanPrinter::isPrintable(std::string &why) {
+  constexpr std::int64_t mostWalkers = 16, resultColumns = 8;
+  auto refuse = [&](const std::string &reason) {
+    why = reason;
+    return false;
+  };
+  if (tiles.computeWarps() > mostWalkers || !holdsMatrix()) {
+    return refuse("the registers of a block do not hold a state");
+  }
+  if (!layOut()) {
+    return refuse("the vectors of " + number(scanUnit) + " tokens need " +
+                  number(sharedBytes()) + " bytes of shared memory");
+  }
+  if (!values.isSound()) {
+    return refuse("a result needs the inverse of a decay");
+  }
+  std::int64_t overColumns = llvm::count_if(values.sums, [](ScanSum &sum) {
+    return sum.kind == ScanSum::OverColumns;
+  });
+  return (overColumns <= resultColumns && areAdded()) ||
+         refuse("its sums do not fit the roles of a block");
 }
 
 //===----------------------------------------------------------------------===//

@@ -15,13 +15,15 @@ public:
               const cpu::AxisOrder &order)
       : ScanAdders(form, tiles, nest, order) {}
 
-  /// False if the form's sums do not fit; then nothing may be printed.
-  bool isPrintable();
+  /// False if the form does not fit a block, and why; then nothing may be
+  /// printed.
+  bool isPrintable(std::string &why);
   std::string print(mlir::func::FuncOp function);
 
 private:
   // Layout of shared memory.
   bool layOut();
+  bool areAdded() const;
   void collectProducts();
   int weightDegree(const ScanSum &sum, int natural) const;
   void collect();
