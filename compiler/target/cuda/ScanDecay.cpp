@@ -170,14 +170,15 @@ void ScanProducers::printDecayStart() {
               " + i];");
 }
 
-/// Of each token: the factor that enters its segment, and the log of G.
+/// Of each token: the factor that enters its segment from the first token, else
+/// G; and the log of G.
 void ScanProducers::printDecayStep(bool padded) {
   f.text.line("const bool isFirst = first >> (at + t) & 1;");
-  f.text.line("const float logNow = " +
-              (padded ? "isEntry ? " + logOf("i") + " : 0" : logOf("i")) + ";");
-  f.text.line("now[" + number(specialOffset()) +
-              " + place] = isFirst ? expf(logSum + logNow) : 1;");
-  f.text.line("logSum = isFirst ? 0 : logSum + logNow;");
+  f.text.line("const float logNow = logSum + (" +
+              (padded ? "isEntry ? " + logOf("i") + " : 0" : logOf("i")) +
+              ");");
+  f.text.line("now[" + number(specialOffset()) + " + place] = expf(logNow);");
+  f.text.line("logSum = isFirst ? 0 : logNow;");
 }
 
 std::string ScanProducers::decayPower(int degree) {
@@ -188,11 +189,20 @@ std::string ScanProducers::decayPower(int degree) {
 // Adding
 //===----------------------------------------------------------------------===//
 
-/// A value times G^degree, at the entry of `place`. One power of G is kept in
-/// shared memory, which is scarce.
+/// Whether a token is the first of its segment, where G is 1.
+static std::string isFirst(const std::string &token) {
+  return "(header[1] >> (" + token + ") & 1) || header[4] + " + token + " == 0";
+}
+
+/// A value times G^degree, at the entry of `place`. No other power of G is kept
+/// in shared memory, which is scarce.
 std::string ScanAdders::timesDecay(const std::string &value, int degree) {
   std::string product = value;
-  std::string G = "now[" + number(values.power(1).offset) + " + place]";
+  if (degree == 0) {
+    return value;
+  }
+  std::string G = "(" + isFirst("t") + " ? 1 : now[" + number(specialOffset()) +
+                  " + place])";
   for (int i = 0; i < std::abs(degree); ++i) {
     product = "(" + product + (degree < 0 ? " / " : " * ") + G + ")";
   }
@@ -217,7 +227,8 @@ std::string ScanAdders::addedScaled(const Node *node) {
 //===----------------------------------------------------------------------===//
 
 /// Declares what lies `offset` behind `at`: a number, or a lane's entries of a
-/// vector; as element (a, n, e) reads it.
+/// vector; as element (a, n, e) reads it. At `leavingOffset`, G at the end of
+/// the unit.
 std::string ScanPrinter::fetchFactor(StringRef at, std::int64_t offset) {
   std::string name = f.text.name("factor");
   if (!form.hasVectorDecay()) {
@@ -226,16 +237,24 @@ std::string ScanPrinter::fetchFactor(StringRef at, std::int64_t offset) {
     return name;
   }
   bool isRow = form.isRow(form.decay);
-  f.text.line("float " + name + "[" +
-              number(2 * (isRow ? tiles.rowTiles : tiles.columnTiles)) + "];");
-  f.text.line("fetch(" + name + ", " + at + " + " + number(offset) + " + " +
+  std::int64_t count = 2 * (isRow ? tiles.rowTiles : tiles.columnTiles);
+  f.text.line("float " + name + "[" + number(count) + "];");
+  f.text.line("fetch(" + name + ", " + at.str() + " + " +
+              number(specialOffset()) + " + " +
               (isRow ? "rowPlace" : "columnPlace") + ");");
+  if (offset == leavingOffset()) {
+    f.text.open("if (" + isFirst("count - 1") + ")");
+    unrolled("i", count);
+    f.text.line(name + "[i] = 1;");
+    f.text.close();
+    f.text.close();
+  }
   return name + indexOf(values.powerKind());
 }
 
 /// By G, of the token whose operands lie at `at`.
 void ScanPrinter::divideStates(StringRef at) {
-  std::string factor = fetchFactor(at, values.power(1).offset);
+  std::string factor = fetchFactor(at, leavingOffset());
   openElements();
   for (const std::string &state : stateNames) {
     f.text.line(state + "[a][n][e] /= " + factor + ";");
@@ -244,7 +263,9 @@ void ScanPrinter::divideStates(StringRef at) {
 }
 
 std::int64_t ScanPrinter::leavingOffset() {
-  return form.hasVectorDecay() ? values.power(1).offset : specialOffset() + 1;
+  return form.hasVectorDecay() ? -1
+         : form.isReverse      ? specialOffset() + 1
+                               : values.power(1).offset;
 }
 
 /// Behind a segment's first token, with the states held before it at hand: sums

@@ -54,8 +54,8 @@ protected:
     return values.powerKind() == ScanOperand::Row ? tiles.rows()
                                                   : tiles.columns();
   }
-  /// How many such factors: a number to enter, one to leave; or a vector to
-  /// enter, as 1 / G leads out of a segment.
+  /// How many such factors: a number to enter, one to leave. Or a vector, which
+  /// leads into the segment from its first token; from the others, it is G.
   std::int64_t specialFloats() const {
     return form.hasVectorDecay() ? decayWidth() : 2;
   }

@@ -189,12 +189,10 @@ void ScanPrinter::collect() {
   placeSums();
   printToken();
   markTraced();
-  if (form.decay) {
-    values.power(1);
-  }
   if (form.hasVectorDecay()) {
     prepared(form.decay, "i");
   } else if (form.decay) {
+    values.power(1);
     values.power(-1);
   }
   printVectorSums(true);

@@ -316,7 +316,7 @@ void ScanPrinter::printLeave() {
     multiplyAll("stage + 16", specialOffset(), false, true);
   } else {
     multiplyAll("stage + 16 + (count - 1) * " + number(tokenFloats),
-                values.power(1).offset, true, false);
+                leavingOffset(), true, false);
   }
   f.text.close();
 }
