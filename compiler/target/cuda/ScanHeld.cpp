@@ -1,7 +1,8 @@
 // Decays that are matrices: each element has a factor of its own, which the
 // warps that walk compute. Nothing is scaled; backward, no state is walked
-// back: a forward walk over the run holds those of every token in scratch
-// memory. SPDX-License-Identifier: Apache-2.0
+// back: forward walks, over a run and over each of its units, hold them in
+// scratch memory.
+// SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/ScanPrinter.h"
 
 using namespace mlir;
@@ -46,8 +47,18 @@ void ScanPrinter::printElementStep(const ScanState &state,
   element.after.push_back(made);
 }
 
-/// The same step in the forward walk that comes before the backward one.
-void ScanPrinter::printElementTrace() {
+/// How many tokens' states have room in scratch memory: those that a unit's
+/// tokens find, then those at the starts of units; else of a run, and its
+/// start.
+std::int64_t ScanPrinter::heldTokens() const {
+  return form.hasMatrixDecay ? scanUnit + form.interval / scanUnit
+                             : form.interval + 1;
+}
+
+/// The step of all elements, walking forward, of token t.
+void ScanPrinter::printElementSteps() {
+  f.text.line("const float *const now = stage + 16 + t * " +
+              number(tokenFloats) + ";");
   ScanElement element(values, f.text, hints);
   prepareElement(element);
   printFetches(true);
@@ -63,14 +74,32 @@ void ScanPrinter::printElementTrace() {
   closeElements();
 }
 
-/// Backward: loads what token `token` of the run finds; the run's start lies
-/// last.
-void ScanPrinter::loadFound(StringRef token) {
-  f.text.open("");
-  f.text.line("const int here = " + token + ";");
-  f.text.line("const int before = here <= 0 ? " + number(form.interval) +
-              " : here - 1;");
-  loadHeld("before");
+/// Forward over a run, but for its last unit: what the next unit starts with is
+/// held.
+void ScanPrinter::printElementTrace() {
+  f.text.open("if (flags & isFirstUnit)");
+  loadStates("header[5]");
+  f.text.close();
+  f.text.line("#pragma unroll 1");
+  f.text.open("for (int t = 0; t < count; ++t)");
+  printElementSteps();
+  f.text.close();
+  copyHeld(number(scanUnit + 1) + " + header[4] / 16");
+}
+
+/// Forward over a unit before it is walked back: what its tokens find is held,
+/// but for the last one, whose states stay where they are.
+void ScanPrinter::printUnitTrace() {
+  f.text.open("if (header[4] == 0)");
+  loadStates("header[5]");
+  f.text.close();
+  f.text.open("else");
+  loadHeld(number(scanUnit) + " + header[4] / 16");
+  f.text.close();
+  f.text.line("#pragma unroll 1");
+  f.text.open("for (int t = 0; t < count - 1; ++t)");
+  copyHeld("t");
+  printElementSteps();
   f.text.close();
 }
 

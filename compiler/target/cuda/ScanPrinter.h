@@ -41,8 +41,10 @@ private:
                              ScanElement &element);
   void printElementStep(const ScanState &state, const std::string &name,
                         ScanElement &element);
+  std::int64_t heldTokens() const;
   void printElementTrace();
-  void loadFound(llvm::StringRef token);
+  void printUnitTrace();
+  void printElementSteps();
 
   // Decays that are vectors.
   std::string fetchFactor(llvm::StringRef at, std::int64_t offset);

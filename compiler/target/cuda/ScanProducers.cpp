@@ -130,12 +130,13 @@ void ScanProducers::printRuns() {
                    "last run has none.");
     f.text.line("const bool isHeld = chunk + " + step + " >= " + length + ";");
     f.text.line("const Segments &found = segments[half];");
-    bool isAlways = form.hasMatrixDecay; // all tokens' but the last one's
-    f.text.line(isAlways ? "const int pass = 0;"
+    // Of matrix decays, those at the starts of units.
+    bool isByUnit = form.hasMatrixDecay;
+    f.text.line(isByUnit ? "const int pass = run > 16 ? 0 : 1;"
                          : "const int pass = isHeld || found.count > 1 || "
                            "found.isStrong ? 0 : 1;");
-    f.text.line(isAlways
-                    ? "const int end = run > 1 ? run - 1 : 1;"
+    f.text.line(isByUnit
+                    ? "const int end = pass == 1 ? run : (run - 1) / 16 * 16;"
                     : "const int end = pass == 1 || isHeld ? run : found.last "
                       "> 0 ? found.last : 1;");
     f.text.line("return Place{chunk, run, end, 0, pass, half, isHeld, 0, "

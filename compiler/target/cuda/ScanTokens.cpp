@@ -58,7 +58,8 @@ void ScanPrinter::printTokensOfGroup() {
   if (form.decay && form.isReverse) {
     printCut();
   } else if (form.hasMatrixDecay && form.isReverse) {
-    loadFound("header[4] + t - 1");
+    f.text.line("const int before = t > 0 ? t - 1 : 0;");
+    loadHeld("before");
   }
   if (parts > 0) {
     printPuts();

@@ -28,7 +28,7 @@ void ScanPrinter::printWalkers() {
     std::int64_t states = form.states.size();
     std::int64_t perToken =
         states * tiles.elements() * 4 * 32 * tiles.computeWarps();
-    nest.scratchBytes = (form.interval + 1) * perToken;
+    nest.scratchBytes = heldTokens() * perToken;
     f.text.line("Four *const held = reinterpret_cast<Four *>(scratch + "
                 "(Index)blockIdx.x * " +
                 number(nest.scratchBytes) + ") + threadIdx.x;");
@@ -39,7 +39,7 @@ void ScanPrinter::printWalkers() {
   f.text.open("if (run)");
   if (form.isReverse) {
     f.text.open("if (flags & isTrace)");
-    printTrace();
+    form.hasMatrixDecay ? printElementTrace() : printTrace();
     f.text.close();
     f.text.open("else");
     printMain();
@@ -270,8 +270,8 @@ void ScanPrinter::printTrace() {
   f.text.open("if (header[1] >> t & 1)");
   multiplyAll("now", specialOffset(), true, false);
   f.text.close();
-  form.hasMatrixDecay ? printElementTrace() : printTracedStep();
-  f.text.open(form.hasMatrixDecay ? "" : "if (header[2] >> t & 1)");
+  printTracedStep();
+  f.text.open("if (header[2] >> t & 1)");
   copyHeld("header[4] + t");
   f.text.close();
   f.text.close();
@@ -281,9 +281,7 @@ void ScanPrinter::printTrace() {
 void ScanPrinter::printEnter() {
   std::string last = "stage + 16 + (count - 1) * " + number(tokenFloats);
   f.text.open("if (flags & isFirstUnit)");
-  if (form.hasMatrixDecay && form.isReverse) {
-    loadFound("header[4] + count - 1");
-  } else if (form.isReverse) {
+  if (form.isReverse) {
     f.text.open("if (!(flags & isHeld))");
     loadStates("header[5] + " + number(form.interval));
     if (form.hasVectorDecay()) {
@@ -322,6 +320,11 @@ void ScanPrinter::printLeave() {
 }
 
 void ScanPrinter::printMain() {
+  if (form.hasMatrixDecay && form.isReverse) {
+    printUnitTrace();
+    printTokens();
+    return;
+  }
   printEnter();
   printTokens();
   printLeave();

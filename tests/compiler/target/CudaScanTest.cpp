@@ -65,7 +65,7 @@ std::vector<Case> cases() {
 std::vector<Case> vectorCases() {
   return {
       {"gla", "OneTile", {1, 20, 2, 1, {}, {}}, 16, 16},
-      {"gla", "Sliced", {1, 71, 1, 1, {}, {}}, 48, 40, 16},
+      {"gla", "Sliced", {1, 131, 1, 1, {}, {}}, 48, 40, 16},
       {"gla", "Padded", {2, 37, 2, 2, {}, {}}, 21, 35},
       {"gla", "Tall", {1, 18, 1, 1, {}, {}}, 128, 32},
       {"gla", "StrongDecay", {1, 70, 1, 1, {}, {}}, 17, 16, 0, 10},
@@ -105,7 +105,7 @@ std::vector<Case> vectorCases() {
 std::vector<Case> matrixCases() {
   return {
       {"mamba1", "OneTile", {1, 20, 2, 1, {}, {}}, 16, 16},
-      {"mamba1", "Sliced", {1, 71, 1, 1, {}, {}}, 16, 40, 16},
+      {"mamba1", "Sliced", {1, 131, 1, 1, {}, {}}, 16, 40, 16},
       {"mamba1", "Padded", {2, 37, 2, 1, {}, {}}, 18, 35},
       {"mamba1", "Packed", {1, 41, 1, 1, {0, 17, 17, 18, 41}, {}}, 16, 24},
       {"mamba1", "NoToken", {1, 0, 1, 1, {}, {}}, 16, 16},
@@ -246,7 +246,7 @@ protected:
     bool isScaled = !call.extents.contains("D");
     EXPECT_EQ(GetParam().isHalf && isReverse && isScaled,
               kernel.source.find("rowWords[") != std::string::npos);
-    kernel.checkpointInterval = interval;
+    kernel.checkpointInterval = interval();
     KernelSizes sizes{call.batch, call.tokens, call.heads, call.group,
                       call.offsets};
     for (auto &[key, array] : kernel.run(sizes, arrays, /*spread=*/true, 2)) {
@@ -272,7 +272,10 @@ protected:
     }
   }
 
-  static constexpr std::int64_t interval = 32;
+  /// Between saved states: two units of tokens, or four.
+  static std::int64_t interval() {
+    return GetParam().sizes.tokens > 100 ? 64 : 32;
+  }
   // NOLINTNEXTLINE(bugprone-random-generator-seed): the same inputs always
   std::mt19937 random{3};
   const Recurrence *recurrence = nullptr;
@@ -283,7 +286,7 @@ TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
   ChunkRun evaluator(*recurrence, call, [&](Plan &plan) {
     plan.form = "scan";
     plan.axis = call.extents.contains("D") ? "D" : "V";
-    plan.interval = interval;
+    plan.interval = interval();
     plan.tile = GetParam().tile;
   });
   Values expected = evaluator.forward();
