@@ -43,19 +43,15 @@ void ScanAdders::printAdders() {
   f.text.close();
 }
 
-// A warp adds 32 entries of one vector of one token at a time, round after
-// round; all rounds of a warp are the same token of its group.
-
-/// The warp's first entries: rows from the first warp on, columns from the last
-/// one back.
+/// The thread's first entry: rows from the first warp on, columns from the last
+/// one back, so that work is even.
 std::string ScanAdders::entryOf(bool isRow) const {
-  return std::string(isRow ? "adder" : "columnAdder") + " / " +
-         number(tiles.group) + " * 32 + lane";
+  return isRow ? "thread" : "columnAdder * 32 + lane";
 }
 
 /// How far apart the entries of two rounds are.
 std::int64_t ScanAdders::entriesPerRound() const {
-  return tiles.adderWarps / tiles.group * 32;
+  return 32 * tiles.adderWarps;
 }
 
 /// Where each thread's results go, token after token: tokens come in order, so
@@ -300,10 +296,8 @@ void ScanAdders::printVectorSums(bool isRow) {
     std::string entry = number(x * entriesPerRound()) + " + " + entryOf(isRow);
     f.text.open("if (const int i = " + entry + "; i " +
                 (hasWholes ? "- lane < " : "< ") + end + ")");
-    f.text.line(std::string("const int p = ") +
-                (isRow ? "adder" : "columnAdder") + " % " +
-                number(tiles.group) + ", place = " + placeOf(isRow) + ";");
-    openToken();
+    f.text.line("const int place = " + placeOf(isRow) + ";");
+    openGroup();
     if (hasWholes) {
       printWholes(kind);
       f.text.open("if (i < " + end + ")");
@@ -312,7 +306,7 @@ void ScanAdders::printVectorSums(bool isRow) {
     if (hasWholes) {
       f.text.close();
     }
-    f.text.close();
+    closeGroup();
     f.text.close();
   }
 }

@@ -124,7 +124,7 @@ void ScanProducers::printRuns() {
   }
   f.text.line(syncProducers());
   if (form.isReverse) {
-    printPrefetch();
+    // printPrefetch();
     f.text.comment("The states at the ends of segments come from the run's "
                    "start, those at its own end from the next one's: only the "
                    "last run has none.");
@@ -147,9 +147,16 @@ void ScanProducers::printRuns() {
   }
   f.text.close("};");
   f.text.open("auto next = [&](Place p) -> Place");
-  f.text.line("if (++p.u == p.units() && p.pass == 1) return enter(p.chunk " +
-              std::string(form.isReverse ? "- " : "+ ") + step +
-              ", p.half ^ 1);");
+  f.text.open("if (++p.u == p.units() && p.pass == 1)");
+  f.text.line("const Index chunk = p.chunk " +
+              std::string(form.isReverse ? "- " : "+ ") + step + ";");
+  if (form.isReverse) {
+    f.text.open("if (chunk >= 0)");
+    printPrefetch();
+    f.text.close();
+  }
+  f.text.line("return enter(chunk, p.half ^ 1);");
+  f.text.close();
   f.text.open("if (p.u == p.units())");
   f.text.line("p.u = 0;");
   f.text.line("p.end = p.run;");
@@ -169,6 +176,7 @@ void ScanProducers::printPrefetch() {
     bool isByRow = load.getBuffer().getType().getNames().back() == form.columns;
     std::string all = isByRow ? rowsHere() : columnsHere();
     std::string along = isByRow ? columnsHere() : rowsHere();
+    f.text.line("#pragma unroll 1");
     f.text.open("for (int line = thread; line < " + all + " * ((" + along +
                 " + " + number(perLine - 1) + ") / " + number(perLine) +
                 "); line += " + number(32 * tiles.producerWarps) + ")");

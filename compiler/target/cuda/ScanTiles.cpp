@@ -67,16 +67,16 @@ static ScanTiles forwardTiles(std::int64_t rows, std::int64_t columns,
 }
 
 /// Cycles per token of all slices, after what was measured on one GPU: a warp
-/// alone takes four cycles per instruction, those of a scheduler
-/// together two.
+/// alone takes four cycles per instruction, those of a scheduler together two;
+/// the scheduler that has most of them is waited for.
 static double reverseCost(const ScanTiles &tiles, std::int64_t rows,
                           std::int64_t columns) {
-  constexpr double perElement = 17, alone = 4, shared = 2.1, perSlice = 500;
+  constexpr double perElement = 12, alone = 4, shared = 2.1, perSlice = 500;
   std::int64_t slices = ceilDiv(columns, tiles.columns());
   bool isPadded = tiles.rows() != rows || tiles.columns() * slices != columns;
   double instructions = tiles.elements() * (perElement + (isPadded ? 6 : 0)) +
-                        6 * tiles.rowTiles + 15 * tiles.columnTiles + 30;
-  double perScheduler = instructions * tiles.computeWarps() / 4 * shared;
+                        4 * tiles.rowTiles + 8 * tiles.columnTiles + 27;
+  double perScheduler = instructions * tiles.roleWarps() / 4 * shared;
   return slices * (std::max(instructions * alone, perScheduler) + perSlice);
 }
 
@@ -108,24 +108,24 @@ static ScanTiles reverseTiling(std::int64_t rows, std::int64_t columns,
   return tiles;
 }
 
-/// Of all tilings whose matrices and adjoints fit the registers, the cheapest.
+/// Of all tilings whose matrices and adjoints fit the registers, the cheapest;
+/// more warps that walk would crowd out those that help them.
 static ScanTiles reverseTiles(std::int64_t rows, std::int64_t columns,
                               std::int64_t states) {
   constexpr std::int64_t mostRowTiles = 4;
   std::int64_t tilesOfLane = std::max<std::int64_t>(1, 12 / states);
   ScanTiles best;
   double least = 0;
-  for (std::int64_t warps : {8, 12}) {
-    for (std::int64_t a = 1; a <= mostRowTiles; ++a) {
-      for (std::int64_t n = 1; a * n <= tilesOfLane; ++n) {
-        ScanTiles tiles = reverseTiling(rows, columns, states, a, n, warps);
-        double cost = reverseCost(tiles, rows, columns);
-        if (tiles.computeWarps() <= warps &&
-            reverseRegisters(tiles, states) <= tiles.computeRegisters &&
-            (least == 0 || cost < least)) {
-          best = tiles;
-          least = cost;
-        }
+  constexpr std::int64_t warps = 8;
+  for (std::int64_t a = 1; a <= mostRowTiles; ++a) {
+    for (std::int64_t n = 1; a * n <= tilesOfLane; ++n) {
+      ScanTiles tiles = reverseTiling(rows, columns, states, a, n, warps);
+      double cost = reverseCost(tiles, rows, columns);
+      if (tiles.computeWarps() <= warps &&
+          reverseRegisters(tiles, states) <= tiles.computeRegisters &&
+          (least == 0 || cost <= least)) {
+        best = tiles;
+        least = cost;
       }
     }
   }
