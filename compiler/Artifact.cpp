@@ -9,7 +9,7 @@
 namespace recurra {
 namespace {
 
-constexpr char magic[8] = {'R', 'C', 'R', 'A', 'R', 'T', '0', '2'};
+constexpr char magic[8] = {'R', 'C', 'R', 'A', 'R', 'T', '0', '3'};
 constexpr std::size_t headerBytes = sizeof(magic) + 2 * sizeof(std::uint64_t);
 
 /// FNV-1a over 64 bits: every flipped bit of the payload changes it.
@@ -110,6 +110,7 @@ void visit(Archive &archive, N &nest) {
   archive.field(nest.sharedBytes);
   archive.field(nest.registers);
   archive.field(nest.spillBytes);
+  archive.field(nest.codeOffset);
 }
 
 template <typename Archive, typename A>

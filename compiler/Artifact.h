@@ -51,11 +51,12 @@ struct Nest {
   std::int64_t sharedBytes = 0;     ///< cuda: dynamic, per block
   std::int64_t registers = 0;       ///< cuda: per thread
   std::int64_t spillBytes = 0; ///< cuda: of registers to memory, per thread
+  std::int64_t codeOffset = 0; ///< cuda: of its cubin in the code
 };
 
 struct Artifact {
   std::string target, arch; ///< what it was compiled for, resolved
-  std::string code;         ///< cpu: relocatable object; cuda: cubin
+  std::string code;         ///< cpu: relocatable object; cuda: cubins
   std::vector<Argument> arguments;
   std::vector<Workspace> workspaces; ///< follow the arguments in the ABI
   std::vector<Nest> nests;

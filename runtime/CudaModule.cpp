@@ -65,13 +65,15 @@ Status loadModule(const CudaDriver &driver, int ordinal,
     return cudaStatus(driver, error, "opening the device");
   }
   Current current(driver, device.context);
-  void *module = nullptr;
-  error = current.error ? current.error
-                        : driver.moduleLoadData(&module, artifact.code.data());
-  if (error) {
-    return cudaStatus(driver, error, "loading a module");
-  }
   for (const Nest &nest : artifact.nests) {
+    void *module = nullptr;
+    error = current.error
+                ? current.error
+                : driver.moduleLoadData(&module,
+                                        artifact.code.data() + nest.codeOffset);
+    if (error) {
+      return cudaStatus(driver, error, "loading a module");
+    }
     CudaModule::Function function;
     if (Status status = loadFunction(driver, id, module, nest, function);
         !status.ok()) {

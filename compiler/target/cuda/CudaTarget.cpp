@@ -12,6 +12,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
+#include <thread>
+
 using namespace mlir;
 
 namespace recurra {
@@ -44,6 +46,39 @@ void readResources(StringRef log, Nest &nest) {
   nest.spillBytes = numberBefore(report, " bytes spill stores");
 }
 
+/// The kernels side by side, each in a thread of its own. False with the first
+/// message if one does not compile.
+bool compileAll(const cuda::Program &program, const std::string &arch,
+                std::vector<cuda::Compiled> &compiled, std::string &message) {
+  std::size_t count = program.kernels.size();
+  compiled.resize(count);
+  std::vector<std::string> messages(count);
+  std::vector<char> areDone(count);
+  auto compile = [&](std::size_t i) {
+    areDone[i] = cuda::compileCuda(program.head + program.kernels[i], arch,
+                                   false, compiled[i], messages[i]);
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < count; ++i) {
+    threads.emplace_back(compile, i);
+  }
+  if (count > 0) {
+    compile(0);
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!areDone[i]) {
+      message = messages[i];
+      return false;
+    }
+  }
+  return true;
+}
+
+constexpr std::size_t codeAlignment = 64; // of cubins one behind the other
+
 class CudaTarget : public Target {
 public:
   bool describe(StringRef name, TargetDescription &description,
@@ -73,24 +108,27 @@ public:
             std::string &message) const override {
     std::string arch;
     cuda::Program program = cuda::printProgram(functionOf(module));
-    cuda::Compiled compiled;
+    std::vector<cuda::Compiled> compiled;
     if (!cuda::resolveCudaArch(name, arch, message) ||
-        !cuda::compileCuda(program.text, arch, false, compiled, message)) {
+        !compileAll(program, arch, compiled, message)) {
       return false;
-    }
-    for (Nest &nest : program.nests) {
-      readResources(compiled.log, nest);
     }
     artifact.target = "cuda";
     artifact.arch = arch;
-    artifact.code = std::move(compiled.code);
+    artifact.code.clear();
+    for (auto [nest, kernel] : llvm::zip(program.nests, compiled)) {
+      readResources(kernel.log, nest);
+      nest.codeOffset = static_cast<std::int64_t>(artifact.code.size());
+      artifact.code += kernel.code;
+      artifact.code.resize(llvm::alignTo(artifact.code.size(), codeAlignment));
+    }
     artifact.nests = std::move(program.nests);
     return true;
   }
 
   bool print(ModuleOp module, StringRef name, StringRef stage,
              std::string &text, std::string &message) const override {
-    std::string source = cuda::printProgram(functionOf(module)).text;
+    std::string source = cuda::printProgram(functionOf(module)).text();
     if (stage == "cuda") {
       text = source;
       return true;

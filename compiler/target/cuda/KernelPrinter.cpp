@@ -262,6 +262,14 @@ bool hasScanForm(func::FuncOp function, std::string &why) {
       .isPrintable(why);
 }
 
+std::string Program::text() const {
+  std::string all = head;
+  for (const std::string &kernel : kernels) {
+    all += kernel;
+  }
+  return all;
+}
+
 Program printProgram(func::FuncOp function) {
   Program program;
   program.nests = describeNests(function);
@@ -269,24 +277,24 @@ Program printProgram(func::FuncOp function) {
   for ([[maybe_unused]] auto alloc : function.getOps<chunk::AllocOp>()) {
     ++buffers;
   }
-  program.text = "// " + function.getName().str();
+  program.head = "// " + function.getName().str();
   if (auto plan = function->getAttrOfType<StringAttr>("chunk.plan")) {
-    program.text += ": " + plan.str();
+    program.head += ": " + plan.str();
   }
   cpu::AxisOrder order(function, warpSize);
   std::string why;
   auto forms = findForms(function, order, why);
-  program.text += prelude;
+  program.head += prelude;
   if (!forms.empty() && forms.front()) {
-    program.text += scanPrelude;
+    program.head += scanPrelude;
   }
-  program.text += "\nstruct Buffers { Buffer list[" +
+  program.head += "\nstruct Buffers { Buffer list[" +
                   std::to_string(std::max<std::size_t>(buffers, 1)) + "]; };\n";
   for (auto [forall, nest, form] :
        llvm::zip(function.getOps<chunk::ForallOp>(), program.nests, forms)) {
-    program.text +=
+    program.kernels.push_back(
         form ? ScanPrinter(*form, tilesOf(*form), nest, order).print(function)
-             : KernelPrinter(function, forall, nest, order).print();
+             : KernelPrinter(function, forall, nest, order).print());
   }
   return program;
 }

@@ -8,9 +8,13 @@
 
 namespace recurra::cuda {
 
+/// Each kernel behind the head is a program of its own, or all of them are one.
 struct Program {
-  std::string text;
+  std::string head;
+  std::vector<std::string> kernels; ///< one per nest
   std::vector<Nest> nests; ///< without registers: nothing is compiled yet
+
+  std::string text() const;
 };
 
 Program printProgram(mlir::func::FuncOp function);

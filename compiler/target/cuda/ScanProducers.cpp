@@ -124,7 +124,6 @@ void ScanProducers::printRuns() {
   }
   f.text.line(syncProducers());
   if (form.isReverse) {
-    // printPrefetch();
     f.text.comment("The states at the ends of segments come from the run's "
                    "start, those at its own end from the next one's: only the "
                    "last run has none.");

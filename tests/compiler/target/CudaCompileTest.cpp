@@ -62,9 +62,9 @@ struct CudaCompileTest : testing::Test {
 
   static void check(const Artifact &artifact, const std::string &arch) {
     EXPECT_EQ(artifact.arch, arch);
-    EXPECT_EQ(artifact.code.substr(1, 3), "ELF");
     EXPECT_FALSE(artifact.nests.empty());
     for (const Nest &nest : artifact.nests) {
+      EXPECT_EQ(artifact.code.substr(nest.codeOffset + 1, 3), "ELF");
       EXPECT_NE(artifact.code.find(nest.entry), std::string::npos);
       EXPECT_GT(nest.registers, 0) << nest.entry;
       EXPECT_GT(nest.warps, 0) << nest.entry;

@@ -45,7 +45,7 @@ CudaRun::CudaRun(const std::string &text, bool isScan) {
   cuda::Program program = cuda::printProgram(function);
   nests = program.nests;
   source =
-      "#include \"tests/compiler/target/cuda_emulation.h\"\n" + program.text;
+      "#include \"tests/compiler/target/cuda_emulation.h\"\n" + program.text();
   for (const Nest &nest : nests) {
     source += "extern \"C\" void run_" + nest.entry +
               "(const Buffers *buffers, const Shape *shape, Index tasks, char "
