@@ -4,8 +4,9 @@
 import pytest
 import torch
 
+import recurra
 from harness import ENTRIES, Case, call, leaves, make
-from on_gpu import apart, check, move, on_gpu, run_on_gpu
+from on_gpu import apart, check, form, move, on_gpu, run_on_gpu
 
 # Sizes that no tile divides, and the ones that models have.
 SIZES = dict(K=20, V=12, D=12, N=5)
@@ -13,6 +14,19 @@ MODELS = ((48, 48), (48, 96), (96, 192), (128, 128))
 MATRIX = ("palimpsa", "simple_gla", "gla", "gated_delta_rule", "mlstm")
 DTYPES = {"float64": torch.float64, "float32": torch.float32,
           "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+SCANNED = {"palimpsa": dict(K=96, V=192), "palimpsa_mu": dict(K=96, V=192),
+           "linear_attention": dict(K=64, V=64), "simple_gla": dict(K=96, V=192),
+           "gla": dict(K=64, V=128), "mamba1": dict(D=1536, N=16),
+           "longhorn": dict(D=1536, N=16)}
+
+
+@pytest.mark.parametrize("backward", (False, True), ids=("forward", "backward"))
+@pytest.mark.parametrize("entry", SCANNED)
+def test_takes_the_scan_form(entry, backward):
+    op = getattr(recurra.ops, entry).op
+    assert form(op, backward, **SCANNED[entry]) == "scan"
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

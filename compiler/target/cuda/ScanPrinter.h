@@ -77,6 +77,7 @@ private:
   void printStep(ScanElement &element);
   void printStepBack();
   void printReadySums();
+  std::string readySum(const ScanSum &sum);
   void printRights();
   void printSum(const ScanSum &sum, ScanElement &element);
   void printSlots();

@@ -68,14 +68,16 @@ static ScanTiles forwardTiles(std::int64_t rows, std::int64_t columns,
 
 /// Cycles per token of all slices, after what was measured on one GPU: a warp
 /// alone takes four cycles per instruction, those of a scheduler together two;
-/// the scheduler that has most of them is waited for.
+/// the scheduler that has most of them is waited for, and so are those that
+/// add what they leave.
 static double reverseCost(const ScanTiles &tiles, std::int64_t rows,
                           std::int64_t columns) {
   constexpr double perElement = 12, alone = 4, shared = 2.1, perSlice = 500;
   std::int64_t slices = ceilDiv(columns, tiles.columns());
   bool isPadded = tiles.rows() != rows || tiles.columns() * slices != columns;
   double instructions = tiles.elements() * (perElement + (isPadded ? 6 : 0)) +
-                        4 * tiles.rowTiles + 8 * tiles.columnTiles + 27;
+                        4 * tiles.rowTiles + 8 * tiles.columnTiles +
+                        6 * (tiles.warpRows + tiles.warpColumns) + 27;
   double perScheduler = instructions * tiles.roleWarps() / 4 * shared;
   return slices * (std::max(instructions * alone, perScheduler) + perSlice);
 }

@@ -132,24 +132,29 @@ bool ScanPrinter::isReady(const ScanSum &sum) {
 }
 
 void ScanPrinter::printExactSum(const ScanSum &sum) {
-  if (!isReady(sum)) {
-    return; // the token's other values are gone
+  if (isReady(sum)) { // else the token's other values are gone
+    std::string exact = readySum(sum);
+    f.text.line("parts[" + number(sum.slot) + "] = entering * " + exact + ";");
   }
+}
+
+/// A ready sum of a lane's elements, in two chains of additions; the total.
+std::string ScanPrinter::readySum(const ScanSum &sum) {
   ScanElement element = steppedElement();
-  std::string name = f.text.name("exact");
-  f.text.line("float " + name + " = 0;");
+  std::string name = f.text.name("whole");
+  f.text.line("float " + name + "[2] = {};");
   openElements();
   std::string condition = inside();
   for (const Node *matrix : matricesOf(sum)) {
     std::string value = element.at(matrix, values.natural(matrix));
-    f.text.line(name + " += " +
+    f.text.line(name + "[e % 2] += " +
                 (condition.empty()
                      ? value
                      : "(" + condition + " ? " + value + " : 0)") +
                 ";");
   }
   closeElements();
-  f.text.line("parts[" + number(sum.slot) + "] = entering * " + name + ";");
+  return "(" + name + "[0] + " + name + "[1])";
 }
 
 void ScanPrinter::printFetches(bool isTraced) {
@@ -285,14 +290,12 @@ void ScanPrinter::printStepBack() {
 
 /// Sums of what is there behind the step of all elements.
 void ScanPrinter::printReadySums() {
-  ScanElement element = steppedElement();
-  openElements();
   for (const ScanSum &sum : values.sums) {
     if (isReady(sum)) {
-      printSum(sum, element);
+      std::string total = readySum(sum);
+      f.text.line("parts[" + number(sum.slot) + "] = " + total + ";");
     }
   }
-  closeElements();
 }
 
 void ScanPrinter::printToken() {
