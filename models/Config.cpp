@@ -25,6 +25,10 @@ std::string spell(const std::string &value) {
   return nlohmann::json(value).dump();
 }
 
+std::string spell(const std::vector<int64_t> &values) {
+  return nlohmann::json(values).dump();
+}
+
 std::string spellValue(const Field &field) {
   return std::visit(
       [](const auto *value) -> std::string {
@@ -55,6 +59,17 @@ void checkTogether(const TrainConfig &c, const std::string &path) {
                 c.data.vocabulary / 2 - 1 >= c.data.pairs,
             "'data.vocabulary' must be even, and its lower half without 0 must "
             "hold 'data.pairs' different keys");
+  }
+  const int64_t pairs = c.data.pairs;
+  for (int64_t fewer : c.data.pairsMixture) {
+    require(fewer <= pairs && pairs % fewer == 0 &&
+                c.data.length % (pairs / fewer) == 0,
+            "'data.pairs_mixture' has " + std::to_string(fewer) +
+                ", which must divide 'data.pairs' = " + std::to_string(pairs) +
+                " into a number that divides 'data.length' = " +
+                std::to_string(c.data.length) +
+                ", so that sequences can be shorter by that factor; take it "
+                "out, or choose powers of two for all three");
   }
   require(c.data.kind != "text" || !c.data.path.empty(),
           "'data.path' must name a file when 'data.kind' is 'text'");

@@ -18,6 +18,9 @@ struct DataConfig {
   int64_t batch = 64;       ///< sequences of a forward and backward
   int64_t validation = 512; ///< sequences of a validation
   int64_t pairs = 8;        ///< recall only
+  /// recall: the pairs of a training batch are one of these, drawn for it, and
+  /// its sequences shorter and more by the same factor; empty: always `pairs`.
+  std::vector<int64_t> pairsMixture;
   int64_t vocabulary = 256; ///< recall and random
   double powerA = 0.1;      ///< recall only
 };

@@ -15,6 +15,7 @@ std::vector<Field> fieldsOf(TrainConfig &c) {
       {"data.batch", &c.data.batch, 1},
       {"data.validation", &c.data.validation, 1},
       {"data.pairs", &c.data.pairs, 1},
+      {"data.pairs_mixture", &c.data.pairsMixture, 1},
       {"data.vocabulary", &c.data.vocabulary, 4},
       {"data.power_a", &c.data.powerA},
       {"model.mixer",

@@ -18,7 +18,9 @@ struct Field {
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
   std::string key; ///< "table.key"
-  std::variant<int64_t *, double *, bool *, std::string *> value;
+  std::variant<int64_t *, double *, bool *, std::string *,
+               std::vector<int64_t> *>
+      value;
   double least = -kInfinity, most = kInfinity;
   std::vector<std::string> choices = {};
 };

@@ -61,6 +61,17 @@ private:
                found->value);
   }
 
+  void assign(const Field &field, const toml::node &node,
+              std::vector<int64_t> &target) {
+    if (!node.is_array()) {
+      fail(node, "'" + field.key + "' must be a list of whole numbers");
+    }
+    target.clear();
+    for (const toml::node &item : *node.as_array()) {
+      assign(field, item, target.emplace_back());
+    }
+  }
+
   template <typename Type>
   void assign(const Field &field, const toml::node &node, Type &target) {
     // toml++ converts true to 1 and 1.0 to 1; a configuration should not.

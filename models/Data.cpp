@@ -19,20 +19,31 @@ class RecallData : public DataSet {
 public:
   RecallData(const DataConfig &config, uint64_t seed)
       : DataSet(config), batch(config.batch), seed(seed),
-        shape{config.length, config.pairs, config.vocabulary, config.powerA} {}
+        full{config.length, config.pairs, config.vocabulary, config.powerA},
+        mixture(config.pairsMixture) {}
 
-  int64_t vocabulary() const override { return shape.vocabulary; }
+  int64_t vocabulary() const override { return full.vocabulary; }
   Batch trainBatch(int64_t step) const override {
-    return draw(Random(seed, Random::Purpose::Train, uint64_t(step)));
+    Random random(seed, Random::Purpose::Train, uint64_t(step));
+    const auto choices = int64_t(mixture.size());
+    const int64_t pairs =
+        choices == 0 ? full.pairs : mixture[random.below(choices)];
+    return draw(pairs, random);
   }
   Batch validationBatch(int64_t index) const override {
-    return draw(Random(seed, Random::Purpose::Validate, uint64_t(index)));
+    return draw(full.pairs,
+                Random(seed, Random::Purpose::Validate, uint64_t(index)));
   }
 
 private:
-  Batch draw(Random random) const {
+  /// Sequences shorter by the factor by which the pairs are fewer, and more of
+  /// them: every batch has as many tokens and targets.
+  Batch draw(int64_t pairs, Random random) const {
+    const int64_t factor = full.pairs / pairs, rows = batch * factor;
+    const RecallShape shape{full.length / factor, pairs, full.vocabulary,
+                            full.powerA};
     std::vector<int64_t> tokens, targets, positions;
-    for (int64_t row = 0; row < batch; ++row) {
+    for (int64_t row = 0; row < rows; ++row) {
       const RecallSequence sequence = drawRecall(shape, random);
       for (int64_t query : sequence.queries) {
         targets.push_back(sequence.tokens[query + 1]);
@@ -41,13 +52,14 @@ private:
       tokens.insert(tokens.end(), sequence.tokens.begin(),
                     sequence.tokens.end());
     }
-    return {toTensor(tokens).view({batch, shape.length}), toTensor(targets),
+    return {toTensor(tokens).view({rows, shape.length}), toTensor(targets),
             toTensor(positions)};
   }
 
   int64_t batch;
   uint64_t seed;
-  RecallShape shape;
+  RecallShape full;
+  std::vector<int64_t> mixture;
 };
 
 /// One token per distinct byte; the last tenth of the file validates.

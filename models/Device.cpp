@@ -7,6 +7,9 @@
 #include <ATen/autocast_mode.h>
 #include <torch/torch.h>
 
+#include <cstdlib>
+#include <sstream>
+
 namespace recurra {
 
 at::Device findDevice(const std::string &name) {
@@ -20,6 +23,20 @@ at::Device findDevice(const std::string &name) {
                     "'cpu'");
   }
   return {at::kCUDA, 0};
+}
+
+std::vector<std::string> visibleGpus() {
+  const char *allowed = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::istringstream parts(allowed ? allowed : "");
+  std::vector<std::string> names;
+  for (int i = 0; i < int(torch::cuda::device_count()); ++i) {
+    std::string name = std::to_string(i);
+    if (allowed) {
+      std::getline(parts, name, ',');
+    }
+    names.push_back(name);
+  }
+  return names;
 }
 
 namespace {

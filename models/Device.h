@@ -6,10 +6,16 @@
 
 #include <c10/core/Device.h>
 
+#include <string>
+#include <vector>
+
 namespace recurra {
 
 /// "cpu", or "cuda" for the current GPU. Throws UserError if there is none.
 at::Device findDevice(const std::string &name);
+
+/// The GPUs that torch sees, each as CUDA_VISIBLE_DEVICES names it.
+std::vector<std::string> visibleGpus();
 
 /// Copies a batch to a device. From memory that pinBatch made the copy waits
 /// for nothing.

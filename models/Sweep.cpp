@@ -4,15 +4,18 @@
 
 #include "dsl/Error.h"
 #include "models/Config.h"
+#include "models/Device.h"
 #include "models/Folder.h"
 #include "models/Outcome.h"
 #include "models/Processes.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <sstream>
 
@@ -53,18 +56,19 @@ std::vector<Run> listRuns(const SweepOptions &options) {
   return runs;
 }
 
-Command commandOf(const Run &run, const SweepOptions &options) {
-  Command command = {options.program, "train",       options.config, "--output",
-                     run.folder,      "--overwrite", "--quiet"};
+std::vector<std::string> wordsOf(const Run &run, const SweepOptions &options) {
+  std::vector<std::string> words = {options.program, "train",    options.config,
+                                    "--output",      run.folder, "--overwrite",
+                                    "--quiet"};
   std::vector<std::string> settings = options.overrides;
   settings.push_back("model.mixer=\"" + run.mixer + "\"");
   settings.push_back("optimiser.learning_rate=" + run.rate);
   settings.push_back("run.seed=" + std::to_string(run.seed));
   for (const std::string &setting : settings) {
-    command.emplace_back("--set");
-    command.push_back(setting);
+    words.emplace_back("--set");
+    words.push_back(setting);
   }
-  return command;
+  return words;
 }
 
 /// The validations of a finished run.
@@ -152,56 +156,104 @@ std::string asText(const Json &result) {
       text += line;
     }
   }
-  return text + "\n";
+  text += "\n";
+  for (const Json &name : result["not_started"]) {
+    text += "not started for want of time: " + name.get<std::string>() + "\n";
+  }
+  return text;
 }
 
-TrainStatus runSweep(const SweepOptions &options, std::ostream &out) {
-  const TrainConfig config = loadConfig(options.config, options.overrides);
-  makeFolders(options.output);
-  const std::vector<Run> runs = listRuns(options);
-  std::vector<Command> commands;
-  for (const Run &run : runs) {
-    commands.push_back(commandOf(run, options));
-  }
-  Json curves = Json::array();
-  std::string failed;
-  runCommands(commands, options.parallel, [&](size_t index, int status) {
-    const bool trained = status == int(TrainStatus::Done) ||
-                         status == int(TrainStatus::MissedTarget);
-    if (trained) {
-      curves.push_back(curveOf(runs[index]));
-    } else {
-      failed += (failed.empty() ? "" : ", ") + runs[index].name() +
-                " (status " + std::to_string(status) + ")";
+/// The runs in progress, and what is known of those that ended.
+class Sweep {
+public:
+  explicit Sweep(const SweepOptions &options)
+      : options(options), config(loadConfig(options.config, options.overrides)),
+        runs(listRuns(options)), gpus(options.gpus) {
+    if (gpus.empty() && config.run.device == "cuda") {
+      gpus = visibleGpus();
     }
-  });
-  std::sort(curves.begin(), curves.end(), [](const Json &a, const Json &b) {
-    const auto key = [](const Json &run) {
-      return std::make_tuple(run["mixer"].get<std::string>(),
-                             run["learning_rate"].get<double>(),
-                             run["seed"].get<int64_t>());
-    };
-    return key(a) < key(b);
-  });
-  const Json result = {{"config", listKeys(config)},
-                       {"runs", curves},
-                       {"best", bestOf(curves, options)}};
-  const std::string text = asText(result);
-  std::ofstream(inFolder(options.output, "sweep.json"))
-      << result.dump(1) << "\n";
-  std::ofstream(inFolder(options.output, "sweep.txt")) << text;
-  out << text << std::flush;
-  if (!failed.empty()) {
-    throw std::runtime_error("of " + std::to_string(runs.size()) +
-                             " runs these failed: " + failed);
+    makeFolders(options.output);
   }
-  return TrainStatus::Done;
-}
+
+  TrainStatus run(std::ostream &out) {
+    runCommands(
+        runs.size(), options.parallel,
+        [this](size_t index, int64_t lane) { return make(index, lane); },
+        [this](size_t index, int status) { note(runs[index], status); });
+    out << write() << std::flush;
+    if (!failed.empty()) {
+      throw std::runtime_error("of " + std::to_string(runs.size()) +
+                               " runs these failed: " + failed);
+    }
+    return TrainStatus::Done;
+  }
+
+private:
+  std::optional<Command> make(size_t index, int64_t lane) {
+    std::vector<std::string> words = wordsOf(runs[index], options);
+    if (options.seconds > 0) {
+      const std::chrono::duration<double> passed = Clock::now() - started;
+      const double left = options.seconds - passed.count();
+      if (left <= 0) {
+        notStarted.push_back(runs[index].name());
+        return std::nullopt;
+      }
+      words.insert(words.end(), {"--seconds", spell(left)});
+    }
+    Command command{words};
+    if (gpus.size() > 1) {
+      command.environment.push_back("CUDA_VISIBLE_DEVICES=" +
+                                    gpus[size_t(lane) % gpus.size()]);
+    }
+    return command;
+  }
+
+  void note(const Run &run, int status) {
+    if (status == int(TrainStatus::Done) ||
+        status == int(TrainStatus::MissedTarget)) {
+      curves.push_back(curveOf(run));
+      write();
+    } else {
+      failed += (failed.empty() ? "" : ", ") + run.name() + " (status " +
+                std::to_string(status) + ")";
+    }
+  }
+
+  /// Writes both files; the text of sweep.txt.
+  std::string write() {
+    std::sort(curves.begin(), curves.end(), [](const Json &a, const Json &b) {
+      const auto key = [](const Json &run) {
+        return std::make_tuple(run["mixer"].get<std::string>(),
+                               run["learning_rate"].get<double>(),
+                               run["seed"].get<int64_t>());
+      };
+      return key(a) < key(b);
+    });
+    const Json result = {{"config", listKeys(config)},
+                         {"runs", curves},
+                         {"best", bestOf(curves, options)},
+                         {"not_started", notStarted}};
+    const std::string text = asText(result);
+    std::ofstream(inFolder(options.output, "sweep.json"))
+        << result.dump(1) << "\n";
+    std::ofstream(inFolder(options.output, "sweep.txt")) << text;
+    return text;
+  }
+
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point started = Clock::now();
+  const SweepOptions &options;
+  const TrainConfig config;
+  const std::vector<Run> runs;
+  std::vector<std::string> gpus;
+  Json curves = Json::array(), notStarted = Json::array();
+  std::string failed;
+};
 
 } // namespace
 
 TrainStatus sweep(const SweepOptions &options, std::ostream &out) {
-  return guarded([&] { return runSweep(options, out); });
+  return guarded([&] { return Sweep(options).run(out); });
 }
 
 } // namespace recurra

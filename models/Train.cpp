@@ -43,7 +43,9 @@ private:
   double secondsTraining() const {
     return state.seconds + secondsSince(started);
   }
+  bool timeIsUp() const { return limit > 0 && secondsSince(made) >= limit; }
   bool reachedTarget() const;
+  const char *reason(TrainStatus status) const;
   ProgressBar::Status status() const;
 
   TrainConfig config;
@@ -57,6 +59,8 @@ private:
   Validation last{0, -1}; ///< accuracy -1: none yet
   double lastLoss = 0;    ///< as far as it was read
   int64_t firstStep = 0, lastLoggedStep = 0;
+  const Clock::time_point made = Clock::now();
+  double limit; ///< in seconds since `made`; 0: none
   Clock::time_point started, lastLogged;
   double tokensPerSecond = 0;
 };
@@ -70,7 +74,7 @@ void keepFreedMemory() {
 
 Trainer::Trainer(TrainConfig given, const TrainOptions &options)
     : config(std::move(given)), output(outputFolder(config, options)),
-      bar(config.optimiser.steps, options.quiet) {
+      bar(config.optimiser.steps, options.quiet), limit(options.seconds) {
   keepFreedMemory();
   if (config.run.threads > 0) {
     at::set_num_threads(int(config.run.threads));
@@ -197,7 +201,7 @@ TrainStatus Trainer::run(std::ostream &out) {
   }
   while (!done) {
     ++state.step;
-    const bool isFinal = state.step == config.optimiser.steps;
+    const bool isFinal = state.step == config.optimiser.steps || timeIsUp();
     takeStep(isFinal);
     const bool validated = state.step % every.validateEvery == 0 || isFinal;
     if (validated) {
@@ -218,27 +222,35 @@ TrainStatus Trainer::run(std::ostream &out) {
   return finish(result, out);
 }
 
+const char *Trainer::reason(TrainStatus status) const {
+  if (status == TrainStatus::Interrupted) {
+    return "interrupted";
+  }
+  if (reachedTarget()) {
+    return "target";
+  }
+  if (state.step < config.optimiser.steps) {
+    return "time";
+  }
+  return status == TrainStatus::MissedTarget ? "missed target" : "steps";
+}
+
 TrainStatus Trainer::finish(TrainStatus status, std::ostream &out) {
   if (status == TrainStatus::Done && config.run.targetAccuracy > 0 &&
       !reachedTarget()) {
     status = TrainStatus::MissedTarget;
   }
-  const bool wasInterrupted = status == TrainStatus::Interrupted;
-  const bool missed = status == TrainStatus::MissedTarget;
   metrics->write({{"kind", "end"},
                   {"step", state.step},
-                  {"reason", wasInterrupted    ? "interrupted"
-                             : missed          ? "missed target"
-                             : reachedTarget() ? "target"
-                                               : "steps"},
+                  {"reason", reason(status)},
                   {"seconds", secondsTraining()}});
   bar.finish();
   char text[160];
   std::snprintf(text, sizeof text, "%s after %lld steps and %.1f s",
-                wasInterrupted    ? "interrupted"
-                : missed          ? "target missed"
-                : reachedTarget() ? "target reached"
-                                  : "done",
+                status == TrainStatus::Interrupted    ? "interrupted"
+                : status == TrainStatus::MissedTarget ? "target missed"
+                : reachedTarget()                     ? "target reached"
+                                                      : "done",
                 (long long)state.step, secondsTraining());
   out << text;
   if (last.accuracy >= 0) {

@@ -18,14 +18,17 @@ struct TrainOptions {
   /// `output`.1, .2, ..
   bool overwrite = false;
   bool quiet = false; ///< no progress on stderr
+  /// The step during which this much time has passed since the start is the
+  /// last one; 0: as long as it takes.
+  double seconds = 0;
 };
 
 /// What the process should exit with.
 enum class TrainStatus : int {
-  Done = 0,          ///< all steps taken, or the target accuracy reached
-  Failed = 1,        ///< the training itself broke: not finite, disk full
-  BadInput = 2,      ///< the configuration, an override, a file or a folder
-  MissedTarget = 3,  ///< all steps taken and the target accuracy not reached
+  Done = 0,     ///< all steps taken, time over, or the target accuracy reached
+  Failed = 1,   ///< the training itself broke: not finite, disk full
+  BadInput = 2, ///< the configuration, an override, a file or a folder
+  MissedTarget = 3,  ///< the end without the target accuracy
   Interrupted = 130, ///< SIGINT or SIGTERM; a checkpoint was written
 };
 

@@ -70,14 +70,15 @@ private:
 };
 
 /// train|describe CONFIG [--set KEY=VALUE].. [--output DIR] [--resume]
-/// [--overwrite] [--quiet]
+/// [--overwrite] [--quiet] [--seconds N]
 TrainOptions parseTrain(const Words &words) {
   return {words.config(),
           words.all("--set"),
           words.last("--output", ""),
           words.has("--resume"),
           words.has("--overwrite"),
-          words.has("--quiet")};
+          words.has("--quiet"),
+          std::stod(words.last("--seconds", "0"))};
 }
 
 /// measure CONFIG [--set KEY=VALUE].. [--output STEM] [--warmup N] [--steps N]
@@ -94,13 +95,16 @@ MeasureOptions parseMeasure(const Words &words) {
 }
 
 /// mqar CONFIG [--set KEY=VALUE].. --output DIR [--mixers A,B] [--rates X,Y]
-/// [--seeds M,N] [--parallel N]
+/// [--seeds M,N] [--parallel N] [--seconds N] [--gpus A,B] [--program PATH]
 SweepOptions parseSweep(const Words &words) {
   SweepOptions options;
   options.config = words.config();
   options.overrides = words.all("--set");
   options.output = words.last("--output", "runs/mqar");
   options.parallel = words.number("--parallel", options.parallel);
+  options.seconds = std::stod(words.last("--seconds", "0"));
+  options.program = words.last("--program", options.program);
+  words.list("--gpus", options.gpus, [](auto &text) { return text; });
   words.list("--mixers", options.mixers, [](auto &text) { return text; });
   words.list("--rates", options.rates,
              [](auto &text) { return std::stod(text); });
@@ -120,6 +124,30 @@ int printRecall(char **words) {
                                 {"queries", sequence.queries}}
               << "\n";
   }
+  return 0;
+}
+
+/// batches CONFIG FIRST COUNT: training batches as JSON lines, and behind them
+/// the first one of a validation.
+int printBatches(char **words) {
+  const TrainConfig config = loadConfig(words[2], {});
+  const auto data = makeDataSet(config.data, uint64_t(config.run.seed));
+  const auto print = [](const Batch &batch) {
+    const auto list = [](const at::Tensor &tensor) {
+      const int64_t *first = tensor.data_ptr<int64_t>();
+      return std::vector<int64_t>(first, first + tensor.numel());
+    };
+    std::cout << nlohmann::json{{"shape", batch.tokens.sizes().vec()},
+                                {"tokens", list(batch.tokens)},
+                                {"targets", list(batch.targets)},
+                                {"positions", list(batch.positions)}}
+              << "\n";
+  };
+  const int64_t first = std::stoll(words[3]), count = std::stoll(words[4]);
+  for (int64_t index = first; index < first + count; ++index) {
+    print(data->trainBatch(index));
+  }
+  print(data->validationBatch(0));
   return 0;
 }
 
@@ -194,6 +222,9 @@ int main(int count, char **words) {
   if (command == "recall" && count == 8) {
     return printRecall(words);
   }
+  if (command == "batches" && count == 5) {
+    return printBatches(words);
+  }
   if (command == "gradient" && (count == 5 || count == 6)) {
     return writeGradient(count, words);
   }
@@ -201,6 +232,6 @@ int main(int count, char **words) {
     return printRates(words);
   }
   std::cerr << "usage: models-driver train|describe|measure|mqar CONFIG ..\n"
-               "       models-driver recall|gradient|rates ..\n";
+               "       models-driver recall|batches|gradient|rates ..\n";
   return 2;
 }

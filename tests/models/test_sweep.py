@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from conftest import ENVIRONMENT
 
 GRID = ("--output", "grid", "--rates", "1e-2,3e-4", "--seeds", "1,2", "--parallel", "2")
 
@@ -49,3 +50,58 @@ def test_runs_that_fail_are_named_and_the_others_kept(driver):
     done, result = compare(driver, *settings, status=1, steps=10)
     assert "of 2 runs these failed: palimpsest-0.01-1 (status 2)" in done.stderr
     assert [r["mixer"] for r in result["runs"]] == ["palimpsa"]
+
+
+# Stands in for the driver: leaves a run's metrics, and says how it was called.
+STANDIN = """#!/bin/sh
+echo "gpu=$CUDA_VISIBLE_DEVICES $*" >> calls
+mkdir -p "$4"
+echo '{"kind": "end", "step": 1, "reason": "steps", "seconds": 0}' > "$4/metrics.jsonl"
+sleep 0.3
+"""
+
+
+def record_calls(driver, *words):
+    program = driver.folder / "standin"
+    program.write_text(STANDIN)
+    program.chmod(0o755)
+    _, result = compare(driver, *words, "--program", program)
+    return (driver.folder / "calls").read_text().splitlines(), result
+
+
+def test_runs_take_the_gpus_in_turn(driver):
+    calls, _ = record_calls(driver, "--gpus", "3,5", "--parallel", "4")
+    assert len(calls) == 8
+    # Four at a time: each GPU has two of them, also later.
+    for some in (calls[:4], calls[4:]):
+        assert sorted(call.split()[0] for call in some) == ["gpu=3", "gpu=3", "gpu=5", "gpu=5"]
+
+
+def test_one_gpu_is_left_as_it_is_named(driver, monkeypatch):
+    monkeypatch.setitem(ENVIRONMENT, "CUDA_VISIBLE_DEVICES", "7")
+    calls, _ = record_calls(driver, "--gpus", "3")
+    assert {call.split()[0] for call in calls} == {"gpu=7"}
+
+
+def test_a_run_ends_when_the_time_of_the_sweep_is_over(driver):
+    words = ("--mixers", "palimpsa", "--rates", "1e-2", "--parallel", "2", "--seconds", "6")
+    _, result = compare(driver, *words, steps=100000)
+    assert len(result["runs"]) == 2 and result["not_started"] == []
+    for run in result["runs"]:
+        assert run["reason"] == "time" and 0 < run["seconds"] < 7
+        folder = f"grid/{run['mixer']}-{run['learning_rate']:g}-{run['seed']}"
+        # Its last step was logged, validated and kept.
+        last = run["steps"][-1]
+        assert driver.metrics(folder, "train")[-1]["step"] == last < 100000
+        assert driver.checkpoints(folder)[-1].name == f"step-{last:06}"
+
+
+def test_runs_without_time_left_are_named(driver):
+    calls, result = record_calls(driver, "--seconds", "0.5", "--parallel", "2")
+    started = len(calls)
+    assert 2 <= started < 8 and len(result["runs"]) == started
+    assert len(result["not_started"]) == 8 - started
+    assert result["not_started"][-1] == "simple_gla-0.0003-2"
+    text = (driver.folder / "grid/sweep.txt").read_text()
+    assert "not started for want of time: simple_gla-0.0003-2" in text
+    assert all(0 < float(call.split("--seconds ")[1]) <= 0.5 for call in calls)
