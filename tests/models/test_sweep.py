@@ -1,9 +1,14 @@
 """The comparison of mixers: one run per point of the grid, one file of curves."""
 # SPDX-License-Identifier: Apache-2.0
 import json
+import subprocess
+import sys
+from xml.etree import ElementTree
 
 import pytest
-from conftest import ENVIRONMENT
+from conftest import ENVIRONMENT, ROOT
+
+PLOT = ROOT / "models/plot_sweep.py"
 
 GRID = ("--output", "grid", "--rates", "1e-2,3e-4", "--seeds", "1,2", "--parallel", "2")
 
@@ -105,3 +110,23 @@ def test_runs_without_time_left_are_named(driver):
     text = (driver.folder / "grid/sweep.txt").read_text()
     assert "not started for want of time: simple_gla-0.0003-2" in text
     assert all(0 < float(call.split("--seconds ")[1]) <= 0.5 for call in calls)
+
+
+def test_the_plot_has_a_line_for_every_run(tmp_path):
+    runs = [
+        {"mixer": mixer, "learning_rate": rate, "seed": 1, "steps": [50, 100], "accuracy": [0.25, 1.0]}
+        for mixer in ("palimpsa", "simple_gla")
+        for rate in (1e-3, 3e-3)
+    ]
+    runs.append(runs[0] | {"steps": [], "accuracy": []})
+    (tmp_path / "sweep.json").write_text(json.dumps({"runs": runs}))
+    program = [sys.executable, PLOT, tmp_path / "sweep.json", tmp_path / "sweep.svg"]
+    subprocess.run(program, check=True)
+    root = ElementTree.parse(tmp_path / "sweep.svg").getroot()
+    name = "{http://www.w3.org/2000/svg}"
+    ends = [(dot.get("cx"), dot.get("cy")) for dot in root.iter(f"{name}circle")]
+    left, width, top, height = 52, 560, 16, 300
+    assert ends[:4] == [(f"{left + width:.1f}", f"{top:.1f}")] * 4
+    assert ends[4:] == [(f"{left:.1f}", f"{top + height:.1f}")]
+    words = [text.text for text in root.iter(f"{name}text")]
+    assert "palimpsa 0.001, 100.0 %" in words and "simple_gla 0.003, 100.0 %" in words
