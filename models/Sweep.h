@@ -17,7 +17,7 @@ struct SweepOptions {
   std::vector<std::string> overrides; ///< "table.key=value", for every run
   std::string output;                 ///< folder of the runs and of sweep.json
   std::vector<std::string> mixers = {"palimpsa", "simple_gla"};
-  std::vector<double> rates = {1e-3, 4.64e-3};
+  std::vector<double> rates = {3e-3, 6e-3};
   std::vector<int64_t> seeds = {1, 2, 3};
   /// Runs at a time, each a process; they may share a GPU.
   int64_t parallel = 1;
