@@ -10,7 +10,8 @@
 
 namespace recurra {
 
-/// The cubins of an op, loaded into a device's primary context when first launched there.
+/// The cubins of an op, loaded into a device's primary context when first
+/// launched there.
 class CudaModule {
 public:
   /// What one nest needs to be launched on one device.

@@ -74,6 +74,7 @@ private:
   ScanElement steppedElement();
   bool isReady(const ScanSum &sum);
   bool canStepInPlace();
+  void printStateStep(unsigned i, ScanElement &element);
   void printStep(ScanElement &element);
   void printStepBack();
   void printReadySums();

@@ -176,33 +176,34 @@ void ScanPrinter::printFetches(bool isTraced) {
   }
 }
 
+/// One element of a state before and after the token.
+void ScanPrinter::printStateStep(unsigned i, ScanElement &element) {
+  std::string at = stateNames[i] + "[a][n][e]", sum;
+  std::string known = f.text.name(stateNames[i] + "_known");
+  f.text.line("const float " + known + " = " + at + ";");
+  if (isInPlace) {
+    element.before.push_back("");
+    element.after.push_back(known);
+    return;
+  }
+  for (const AffineStep::Term &term : form.states[i].step.terms) {
+    sum += element.addition(term) ? "" : element.term(term);
+  }
+  const std::string &next = additionNames[i];
+  std::string made = f.text.name(stateNames[i] + "_made");
+  f.text.line("const float " + made + " = " +
+              (next.empty() ? known : next + "[e]") + sum + ";");
+  f.text.line(at + " = " + made + ";");
+  element.before.push_back(form.isReverse ? made : known);
+  element.after.push_back(form.isReverse ? known : made);
+}
+
 /// One element: the states before and after the token, and the adjoints.
 void ScanPrinter::printStep(ScanElement &element) {
   prepareElement(element);
   for (auto [i, state] : llvm::enumerate(form.states)) {
-    if (form.hasMatrixDecay) {
-      printElementStep(state, stateNames[i], element);
-      continue;
-    }
-    std::string at = stateNames[i] + "[a][n][e]", sum;
-    for (const AffineStep::Term &term : state.step.terms) {
-      sum += element.addition(term) ? "" : element.term(term);
-    }
-    const std::string &next = additionNames[i];
-    std::string known = f.text.name(stateNames[i] + "_known");
-    if (isInPlace) {
-      f.text.line("const float " + known + " = " + at + ";");
-      element.before.push_back("");
-      element.after.push_back(known);
-      continue;
-    }
-    std::string made = f.text.name(stateNames[i] + "_made");
-    f.text.line("const float " + known + " = " + at + ";");
-    f.text.line("const float " + made + " = " +
-                (next.empty() ? known : next + "[e]") + sum + ";");
-    f.text.line(at + " = " + made + ";");
-    element.before.push_back(form.isReverse ? made : known);
-    element.after.push_back(form.isReverse ? known : made);
+    form.hasMatrixDecay ? printElementStep(state, stateNames[i], element)
+                        : printStateStep(i, element);
   }
   for (const std::string &name : adjointNames) {
     element.adjoints.push_back(name + "[a][n][e]");
