@@ -205,8 +205,11 @@ void ScanPrinter::printStep(ScanElement &element) {
     form.hasMatrixDecay ? printElementStep(state, stateNames[i], element)
                         : printStateStep(i, element);
   }
+  // Sums may read what an adjoint was before its step.
   for (const std::string &name : adjointNames) {
-    element.adjoints.push_back(name + "[a][n][e]");
+    element.adjoints.push_back(f.text.name(name + "_known"));
+    f.text.line("const float " + element.adjoints.back() + " = " + name +
+                "[a][n][e];");
   }
   SmallVector<std::string> next;
   for (const ScanCarry &adjoint : form.adjoints) {

@@ -317,6 +317,51 @@ TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
   }
 }
 
+/// A loss reads outputs alone, or final states alone.
+class CudaScanLossTest : public CudaScanTest {};
+
+TEST_P(CudaScanLossTest, AgreesOnOneKindOfResult) {
+  for (bool isOfStates : {true, false}) {
+    SCOPED_TRACE(isOfStates ? "states" : "outputs");
+    ChunkRun evaluator(*recurrence, call, [&](Plan &plan) {
+      plan.form = "scan";
+      plan.axis = call.extents.contains("D") ? "D" : "V";
+      plan.interval = interval();
+    });
+    evaluator.forward();
+    Arrays arrays;
+    add(arrays, Argument::Input, call.inputs);
+    add(arrays, Argument::InitialState, call.initialStates);
+    run(evaluator.text, arrays);
+    ASSERT_FALSE(HasFatalFailure());
+    (isOfStates ? evaluator.outputs : evaluator.finalStates).clear();
+    Values cotangents = randomCotangents(*recurrence, call, random);
+    (isOfStates ? cotangents.outputs : cotangents.finalStates).clear();
+    Gradients gradients = evaluator.backward(cotangents);
+    ASSERT_EQ(evaluator.error, "");
+    add(arrays, Argument::OutputCotangent, cotangents.outputs);
+    add(arrays, Argument::FinalStateCotangent, cotangents.finalStates);
+    run(evaluator.text, arrays);
+    ASSERT_FALSE(HasFatalFailure());
+    compare(arrays, gradients.inputs, Argument::InputGradient, 4e-3);
+    compare(arrays, gradients.initialStates, Argument::InitialStateGradient,
+            4e-3);
+  }
+}
+
+std::vector<Case> lossCases() {
+  return {
+      {"palimpsa", "Loss", {1, 37, 1, 1, {}, {}}, 18, 20},
+      {"gla", "Loss", {1, 37, 1, 1, {}, {}}, 18, 20},
+      {"mamba1", "Loss", {1, 70, 2, 1, {}, {}}, 24, 16},
+      {"longhorn", "Loss", {1, 37, 2, 1, {}, {}}, 24, 16},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Losses, CudaScanLossTest,
+                         testing::ValuesIn(lossCases()),
+                         [](const auto &info) { return info.param.entry; });
+
 INSTANTIATE_TEST_SUITE_P(Cases, CudaScanTest, testing::ValuesIn(cases()),
                          [](const auto &info) {
                            return info.param.entry + "_" + info.param.name;
