@@ -255,6 +255,42 @@ protected:
     ASSERT_EQ(kernel.error, "");
   }
 
+  std::function<void(Plan &)> scanPlan() const {
+    return [this](Plan &plan) {
+      plan.form = "scan";
+      plan.axis = call.extents.contains("D") ? "D" : "V";
+      plan.interval = interval();
+      plan.tile = GetParam().tile;
+    };
+  }
+
+  /// Fills `arrays`; what the evaluator has.
+  Values runForward(ChunkRun &evaluator, Arrays &arrays) {
+    Values expected = evaluator.forward();
+    EXPECT_EQ(evaluator.error, "");
+    add(arrays, Argument::Input, call.inputs);
+    add(arrays, Argument::InitialState, call.initialStates);
+    run(evaluator.text, arrays);
+    return expected;
+  }
+
+  /// Compares with the evaluator's gradients, and returns those.
+  Gradients runBackward(ChunkRun &evaluator, const Values &cotangents,
+                        Arrays &arrays) {
+    Gradients gradients = evaluator.backward(cotangents);
+    EXPECT_EQ(evaluator.error, "");
+    add(arrays, Argument::OutputCotangent, cotangents.outputs);
+    add(arrays, Argument::FinalStateCotangent, cotangents.finalStates);
+    run(evaluator.text, arrays);
+    if (!HasFatalFailure()) {
+      // States are walked back by subtraction, which loses digits.
+      compare(arrays, gradients.inputs, Argument::InputGradient, 4e-3);
+      compare(arrays, gradients.initialStates, Argument::InitialStateGradient,
+              4e-3);
+    }
+    return gradients;
+  }
+
   /// Each gate's gradient to some of its own digits, however small it is.
   static void expectRelative(const Arrays &arrays, const Array &expected) {
     const Array &found =
@@ -283,18 +319,9 @@ protected:
 };
 
 TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
-  ChunkRun evaluator(*recurrence, call, [&](Plan &plan) {
-    plan.form = "scan";
-    plan.axis = call.extents.contains("D") ? "D" : "V";
-    plan.interval = interval();
-    plan.tile = GetParam().tile;
-  });
-  Values expected = evaluator.forward();
-  ASSERT_EQ(evaluator.error, "");
+  ChunkRun evaluator(*recurrence, call, scanPlan());
   Arrays arrays;
-  add(arrays, Argument::Input, call.inputs);
-  add(arrays, Argument::InitialState, call.initialStates);
-  run(evaluator.text, arrays);
+  Values expected = runForward(evaluator, arrays);
   ASSERT_FALSE(HasFatalFailure());
   compare(arrays, expected.outputs, Argument::Output, 2e-5);
   compare(arrays, expected.finalStates, Argument::FinalState, 2e-5);
@@ -302,16 +329,8 @@ TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
   if (GetParam().isHalf) {
     halve(cotangents.outputs);
   }
-  Gradients gradients = evaluator.backward(cotangents);
-  ASSERT_EQ(evaluator.error, "");
-  add(arrays, Argument::OutputCotangent, cotangents.outputs);
-  add(arrays, Argument::FinalStateCotangent, cotangents.finalStates);
-  run(evaluator.text, arrays);
+  Gradients gradients = runBackward(evaluator, cotangents, arrays);
   ASSERT_FALSE(HasFatalFailure());
-  // States are walked back by subtraction, which loses digits.
-  compare(arrays, gradients.inputs, Argument::InputGradient, 4e-3);
-  compare(arrays, gradients.initialStates, Argument::InitialStateGradient,
-          4e-3);
   if (GetParam().gate || GetParam().isMixed) {
     expectRelative(arrays, gradients.inputs.at("g"));
   }
@@ -323,29 +342,15 @@ class CudaScanLossTest : public CudaScanTest {};
 TEST_P(CudaScanLossTest, AgreesOnOneKindOfResult) {
   for (bool isOfStates : {true, false}) {
     SCOPED_TRACE(isOfStates ? "states" : "outputs");
-    ChunkRun evaluator(*recurrence, call, [&](Plan &plan) {
-      plan.form = "scan";
-      plan.axis = call.extents.contains("D") ? "D" : "V";
-      plan.interval = interval();
-    });
-    evaluator.forward();
+    ChunkRun evaluator(*recurrence, call, scanPlan());
     Arrays arrays;
-    add(arrays, Argument::Input, call.inputs);
-    add(arrays, Argument::InitialState, call.initialStates);
-    run(evaluator.text, arrays);
+    runForward(evaluator, arrays);
     ASSERT_FALSE(HasFatalFailure());
     (isOfStates ? evaluator.outputs : evaluator.finalStates).clear();
     Values cotangents = randomCotangents(*recurrence, call, random);
     (isOfStates ? cotangents.outputs : cotangents.finalStates).clear();
-    Gradients gradients = evaluator.backward(cotangents);
-    ASSERT_EQ(evaluator.error, "");
-    add(arrays, Argument::OutputCotangent, cotangents.outputs);
-    add(arrays, Argument::FinalStateCotangent, cotangents.finalStates);
-    run(evaluator.text, arrays);
+    runBackward(evaluator, cotangents, arrays);
     ASSERT_FALSE(HasFatalFailure());
-    compare(arrays, gradients.inputs, Argument::InputGradient, 4e-3);
-    compare(arrays, gradients.initialStates, Argument::InitialStateGradient,
-            4e-3);
   }
 }
 
