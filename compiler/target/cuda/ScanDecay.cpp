@@ -287,14 +287,12 @@ void ScanPrinter::printExactVector(const ScanSum &sum) {
   bool isRow = form.isRow(form.decay);
   std::int64_t count = 2 * (isRow ? tiles.rowTiles : tiles.columnTiles);
   std::string factor = fetchFactor("now", specialOffset());
-  std::string name = f.text.name("exact"), condition = inside();
+  std::string name = f.text.name("exact");
   f.text.line("float " + name + "[" + number(count) + "] = {};");
   openElements();
   std::string value = element.at(sum.matrix, values.natural(sum.matrix));
-  f.text.line(
-      name + indexOf(values.powerKind()) + " += " +
-      (condition.empty() ? value : "(" + condition + " ? " + value + " : 0)") +
-      " * " + factor + ";");
+  f.text.line(name + indexOf(values.powerKind()) + " += " + guarded(value) +
+              " * " + factor + ";");
   closeElements();
   if (sum.kind == ScanSum::OverRows || !usesMatrix) {
     unrolled("i", count);

@@ -16,14 +16,14 @@ public:
 
   /// An expression of what is kept at this degree.
   std::string at(const Node *node, int degree);
-  std::string term(const AffineStep::Term &term);
+  /// The term as a step adds it, or as the way back takes it away.
+  std::string term(const AffineStep::Term &term, bool isBack);
   /// The term as a matrix instruction adds it, or null.
   const ScanProduct *addition(const AffineStep::Term &term);
   /// Names of the values before and after the token, and of the adjoints.
   llvm::SmallVector<std::string> before, after, adjoints, parameters;
   /// New adjoints, where they are known already.
   llvm::DenseMap<const Node *, std::string> made;
-  bool hasMatrixDecay() const { return form.hasMatrixDecay; }
   /// A product of new adjoints and values before the token.
   bool isReady(const Node *node) const;
 

@@ -1,7 +1,8 @@
 // Recognises the nests that the scan form can run: loops over tokens that carry
 // matrices which decay by a common factor, or one for each row, column or
-// element, add products of vectors, and are read element by element. No name
-// decides, only the algebra of the step. SPDX-License-Identifier: Apache-2.0
+// element, add products of vectors, and are read element by element. Only the
+// algebra of the step decides.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "compiler/target/cuda/ScanStep.h"

@@ -20,8 +20,8 @@ void ScanPrinter::prepareElement(ScanElement &element) const {
 /// The value before the token, as its step keeps it.
 std::string ScanPrinter::decayed(const ScanState &state,
                                  const std::string &value,
-                                 ScanElement &element) {
-  bool isOwn = element.hasMatrixDecay() && state.step.factor;
+                                 ScanElement &element) const {
+  bool isOwn = form.hasMatrixDecay && state.step.factor;
   return isOwn ? element.at(state.step.factor, 0) + " * " + value : value;
 }
 
@@ -31,9 +31,8 @@ void ScanPrinter::printElementStep(const ScanState &state,
                                    const std::string &name,
                                    ScanElement &element) {
   std::string at = name + "[a][n][e]", sum;
-  for (AffineStep::Term term : state.step.terms) {
-    term.isNegative = term.isNegative != form.isReverse;
-    sum += element.term(term);
+  for (const AffineStep::Term &term : state.step.terms) {
+    sum += element.term(term, false);
   }
   std::string known = f.text.name(name + "_known");
   std::string made = f.text.name(name + "_made");
@@ -55,25 +54,6 @@ std::int64_t ScanPrinter::heldTokens() const {
                              : form.interval + 1;
 }
 
-/// The step of all elements, walking forward, of token t.
-void ScanPrinter::printElementSteps() {
-  f.text.line("const float *const now = stage + 16 + t * " +
-              number(tokenFloats) + ";");
-  ScanElement element(values, f.text, hints);
-  prepareElement(element);
-  printFetches(true);
-  openElements();
-  for (auto [state, name] : llvm::zip(form.states, stateNames)) {
-    std::string at = name + "[a][n][e]", sum;
-    for (AffineStep::Term term : state.step.terms) {
-      term.isNegative = !term.isNegative; // printed for the way back
-      sum += element.term(term);
-    }
-    f.text.line(at + " = " + decayed(state, at, element) + sum + ";");
-  }
-  closeElements();
-}
-
 /// Forward over a run, but for its last unit: what the next unit starts with is
 /// held.
 void ScanPrinter::printElementTrace() {
@@ -82,7 +62,8 @@ void ScanPrinter::printElementTrace() {
   f.text.close();
   f.text.line("#pragma unroll 1");
   f.text.open("for (int t = 0; t < count; ++t)");
-  printElementSteps();
+  printNow();
+  printTracedStep();
   f.text.close();
   copyHeld(number(scanUnit + 1) + " + header[4] / 16");
 }
@@ -99,7 +80,8 @@ void ScanPrinter::printUnitTrace() {
   f.text.line("#pragma unroll 1");
   f.text.open("for (int t = 0; t < count - 1; ++t)");
   copyHeld("t");
-  printElementSteps();
+  printNow();
+  printTracedStep();
   f.text.close();
 }
 

@@ -229,6 +229,11 @@ std::string ScanKernel::insideColumn() {
              : "";
 }
 
+std::string ScanKernel::guarded(const std::string &value) {
+  std::string condition = inside();
+  return condition.empty() ? value : "(" + condition + " ? " + value + " : 0)";
+}
+
 std::string ScanKernel::inside() {
   std::string row = insideRow(), column = insideColumn();
   return row.empty() || column.empty() ? row + column : row + " && " + column;
@@ -344,6 +349,10 @@ void ScanKernel::openToken() {
   f.text.open("if (isFull.value || done + p < count)");
   f.text.line(std::string("const int t = ") +
               (form.isReverse ? "count - 1 - done - p" : "done + p") + ";");
+  printNow();
+}
+
+void ScanKernel::printNow() {
   f.text.line("const float *const now = stage + 16 + t * " +
               number(tokenFloats) + ";");
 }

@@ -88,7 +88,10 @@ protected:
   /// The tokens of a group, one after the other; their sums are independent.
   void openGroup();
   void openToken(); ///< the group's token p
+  void printNow();  ///< where the operands of token t lie
   void closeGroup();
+  /// A value of the element (a, n, e), 0 where that does not exist.
+  std::string guarded(const std::string &value);
   /// Conditions on the element (a, n, e); empty if it always exists.
   std::string insideRow(), insideColumn(), inside();
 

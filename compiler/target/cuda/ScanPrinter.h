@@ -37,14 +37,13 @@ private:
 
   // Decays that are matrices.
   void prepareElement(ScanElement &element) const;
-  static std::string decayed(const ScanState &state, const std::string &value,
-                             ScanElement &element);
+  std::string decayed(const ScanState &state, const std::string &value,
+                      ScanElement &element) const;
   void printElementStep(const ScanState &state, const std::string &name,
                         ScanElement &element);
   std::int64_t heldTokens() const;
   void printElementTrace();
   void printUnitTrace();
-  void printElementSteps();
 
   // Decays that are vectors.
   std::string fetchFactor(llvm::StringRef at, std::int64_t offset);

@@ -35,7 +35,6 @@ public:
   void collect();
   /// Keeps of what was asked for what fits the slots.
   void choose();
-  void clear() { list.clear(); }
 
   /// The product, or null if it was not chosen.
   const ScanProduct *find(const ScanProduct &wanted);

@@ -144,14 +144,9 @@ std::string ScanPrinter::readySum(const ScanSum &sum) {
   std::string name = f.text.name("whole");
   f.text.line("float " + name + "[2] = {};");
   openElements();
-  std::string condition = inside();
   for (const Node *matrix : matricesOf(sum)) {
     std::string value = element.at(matrix, values.natural(matrix));
-    f.text.line(name + "[e % 2] += " +
-                (condition.empty()
-                     ? value
-                     : "(" + condition + " ? " + value + " : 0)") +
-                ";");
+    f.text.line(name + "[e % 2] += " + guarded(value) + ";");
   }
   closeElements();
   return "(" + name + "[0] + " + name + "[1])";
@@ -187,7 +182,7 @@ void ScanPrinter::printStateStep(unsigned i, ScanElement &element) {
     return;
   }
   for (const AffineStep::Term &term : form.states[i].step.terms) {
-    sum += element.addition(term) ? "" : element.term(term);
+    sum += element.addition(term) ? "" : element.term(term, form.isReverse);
   }
   const std::string &next = additionNames[i];
   std::string made = f.text.name(stateNames[i] + "_made");
@@ -233,11 +228,7 @@ void ScanPrinter::printStep(ScanElement &element) {
 
 /// Adds one element to a sum; inside the element loops.
 void ScanPrinter::printSum(const ScanSum &sum, ScanElement &element) {
-  std::string condition = inside();
   std::string value = element.at(sum.matrix, sum.matrixDegree);
-  auto guarded = [&](const std::string &x) {
-    return condition.empty() ? x : "(" + condition + " ? " + x + " : 0)";
-  };
   if (sum.kind == ScanSum::OverColumns && usesMatrix) {
     f.text.line("left" + number(sum.slot) + "[e] = " + guarded(value) + ";");
     return;

@@ -55,11 +55,11 @@ SmallVector<const Node *> ScanAdders::wholesOf(ScanOperand::Kind kind) const {
 
 /// How many entries of a total each thread keeps, and which.
 std::int64_t ScanAdders::entriesOf(bool isRow) const {
-  return ceilDiv(isRow ? tiles.rows() : tiles.columns(), 32 * tiles.adderWarps);
+  return ceilDiv(isRow ? tiles.rows() : tiles.columns(), entriesPerRound());
 }
 
 std::string ScanAdders::totalEntryOf(std::int64_t x) const {
-  return number(32 * tiles.adderWarps * x) + " + thread";
+  return number(entriesPerRound() * x) + " + " + entryOf(true);
 }
 
 void ScanAdders::declareTotals() {

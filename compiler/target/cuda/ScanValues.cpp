@@ -358,11 +358,11 @@ std::string ScanElement::product(const Node *a, const Node *b, int degree) {
   return scaled(times(at(a, mine), at(b, rest)), mine + rest, degree);
 }
 
-std::string ScanElement::term(const AffineStep::Term &term) {
+std::string ScanElement::term(const AffineStep::Term &term, bool isBack) {
   int degree = values.stateDegree();
   std::string value =
       term.b ? product(term.a, term.b, degree) : at(peel(term.a), degree);
-  return (term.isNegative != form.isReverse ? " - " : " + ") + value;
+  return (term.isNegative != isBack ? " - " : " + ") + value;
 }
 
 const ScanProduct *ScanElement::addition(const AffineStep::Term &term) {

@@ -170,10 +170,7 @@ void ScanPrinter::loadStates(StringRef chunk) {
                         addressOf(load.getBuffer(), load.getIndices(), chunk,
                                   rowText, columnText) +
                         ")";
-    std::string condition = inside();
-    f.text.line(
-        state + "[a][n][e] = " +
-        (condition.empty() ? value : condition + " ? " + value + " : 0") + ";");
+    f.text.line(state + "[a][n][e] = " + guarded(value) + ";");
   }
   closeElements();
 }
@@ -215,7 +212,7 @@ void ScanPrinter::markTraced() {
   for (const ScanState &state : form.states) {
     for (const AffineStep::Term &term : state.step.terms) {
       if (!element.addition(term)) {
-        element.term(term);
+        element.term(term, false);
       }
     }
     decayed(state, "x", element);
@@ -226,30 +223,30 @@ void ScanPrinter::markTraced() {
   }
 }
 
-/// What the states take in from one token, on the way forward.
+/// The step of all elements from one token, on the way forward.
 void ScanPrinter::printTracedStep() {
   ScanElement element(values, f.text, hints);
+  prepareElement(element);
   printFetches(true);
   printProductFetches(true);
   unrolled("n", tiles.columnTiles);
   unrolled("a", tiles.rowTiles);
-  SmallVector<std::string> sums;
   for (auto [state, name] : llvm::zip(form.states, stateNames)) {
-    std::string sum;
-    for (AffineStep::Term term : state.step.terms) {
+    for (const AffineStep::Term &term : state.step.terms) {
       if (const ScanProduct *product = element.addition(term)) {
         printMultiply(*product, name + "[a][n]");
-        continue;
       }
-      term.isNegative = !term.isNegative; // printed for the way back
-      sum += element.term(term);
     }
-    sums.push_back(sum);
   }
   unrolled("e", 4);
-  for (auto [sum, name] : llvm::zip(sums, stateNames)) {
-    if (!sum.empty()) {
-      f.text.line(name + "[a][n][e] = " + name + "[a][n][e]" + sum + ";");
+  for (auto [state, name] : llvm::zip(form.states, stateNames)) {
+    std::string at = name + "[a][n][e]", sum;
+    for (const AffineStep::Term &term : state.step.terms) {
+      sum += element.addition(term) ? "" : element.term(term, false);
+    }
+    std::string made = decayed(state, at, element) + sum;
+    if (made != at) {
+      f.text.line(at + " = " + made + ";");
     }
   }
   closeElements();
@@ -265,8 +262,7 @@ void ScanPrinter::printTrace() {
   f.text.close();
   f.text.line("#pragma unroll 1");
   f.text.open("for (int t = 0; t < count; ++t)");
-  f.text.line("const float *const now = stage + 16 + t * " +
-              number(tokenFloats) + ";");
+  printNow();
   f.text.open("if (header[1] >> t & 1)");
   multiplyAll("now", specialOffset(), true, false);
   f.text.close();
