@@ -285,6 +285,22 @@ std::string ScanKernel::strideOf(Value buffer, StringRef wanted) {
   return f.buffers.lookup(buffer) + ".strides[" + number(dimension - 1) + "]";
 }
 
+/// What the loops leave: a total, an adjoint or a state.
+std::string ScanKernel::loopResult(const Node *node) const {
+  unsigned number = cast<OpResult>(node->value).getResultNumber();
+  for (auto [i, total] : llvm::enumerate(form.totals)) {
+    if (total.index == number) {
+      return totalNames[i] + (total.value->axes.empty() ? "" : totalEntry);
+    }
+  }
+  for (auto [i, adjoint] : llvm::enumerate(form.adjoints)) {
+    if (adjoint.index == number) {
+      return adjointNames[i] + "[a][n][e]";
+    }
+  }
+  return stateNames[number] + "[a][n][e]";
+}
+
 /// A value before or after the loops, at one row and column.
 std::string ScanKernel::boundary(const Node *node, StringRef row,
                                  StringRef column) {
@@ -314,18 +330,7 @@ std::string ScanKernel::boundary(const Node *node, StringRef row,
     return printNumber(node->attributes.get("value"));
   }
   if (node->kind == Kind::LoopResult) {
-    unsigned number = cast<OpResult>(node->value).getResultNumber();
-    for (auto [i, total] : llvm::enumerate(form.totals)) {
-      if (total.index == number) {
-        return totalNames[i] + (total.value->axes.empty() ? "" : totalEntry);
-      }
-    }
-    for (auto [i, adjoint] : llvm::enumerate(form.adjoints)) {
-      if (adjoint.index == number) {
-        return adjointNames[i] + "[a][n][e]";
-      }
-    }
-    return stateNames[number] + "[a][n][e]";
+    return loopResult(node);
   }
   SmallVector<std::string> operands;
   for (const Node *operand : node->operands) {

@@ -87,8 +87,7 @@ protected:
   void unrolled(llvm::StringRef index, std::int64_t count);
   /// The tokens of a group, one after the other; their sums are independent.
   void openGroup();
-  void openToken(); ///< the group's token p
-  void printNow();  ///< where the operands of token t lie
+  void openToken(), printNow(); ///< token p; where token t's operands lie
   void closeGroup();
   /// A value of the element (a, n, e), 0 where that does not exist.
   std::string guarded(const std::string &value);
@@ -101,8 +100,8 @@ protected:
   KernelFrame f;
   ScanValues values;
   llvm::DenseMap<const Node *, std::string> hints;
-  llvm::SmallVector<std::string> stateNames, adjointNames, totalNames;
-  llvm::SmallVector<std::string> parameterNames;
+  llvm::SmallVector<std::string> stateNames, adjointNames, totalNames,
+      parameterNames;
   /// Which of a thread's entries of a total that is a vector is meant.
   std::string totalEntry;
   llvm::DenseMap<const Node *, std::string> scalars; ///< parameters
@@ -114,6 +113,7 @@ protected:
   bool isExact = false;    ///< to f32's precision: a vector is f32
 
 private:
+  std::string loopResult(const Node *node) const;
   std::string countOf(mlir::StringAttr axis, std::int64_t extent);
   mlir::Value sequenceSpan() const;
 };
