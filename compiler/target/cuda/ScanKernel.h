@@ -35,7 +35,7 @@ protected:
                         llvm::StringRef column);
   /// A tensor's stride along one of its axes.
   std::string strideOf(mlir::Value buffer, llvm::StringRef axis);
-  /// A value before or after the loops, at one row and column.
+  /// A value before or after the loops.
   std::string boundary(const Node *node, llvm::StringRef row,
                        llvm::StringRef column);
   /// Entries of the axes that this block has.
@@ -106,9 +106,8 @@ protected:
   std::string totalEntry;
   llvm::DenseMap<const Node *, std::string> scalars; ///< parameters
   std::vector<ScanVector> raws;
-  std::int64_t tokenFloats = 0, stageFloats = 0;   ///< of prepared operands
+  std::int64_t tokenFloats = 0, stageFloats = 0, rawBytes = 0; ///< of operands
   std::int64_t parts = 0, slots = 0, warpSums = 0; ///< of partial sums
-  std::int64_t rawBytes = 0;
   bool usesMatrix = false; ///< matrix instructions sum over the columns
   bool isExact = false;    ///< to f32's precision: a vector is f32
 
