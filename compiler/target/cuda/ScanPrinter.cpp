@@ -187,6 +187,7 @@ void ScanPrinter::collect() {
     sum.degree = sum.matrixDegree + sum.weightDegree;
   }
   placeSums();
+  findTotalBalance();
   printToken();
   markTraced();
   if (form.hasVectorDecay()) {
@@ -240,6 +241,7 @@ bool ScanPrinter::layOut() {
     placeOperands();
     placeRaw();
     if (sharedBytes() <= mostShared) {
+      placeFragments(mostShared);
       return true;
     }
   }

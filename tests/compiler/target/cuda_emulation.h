@@ -88,6 +88,10 @@ inline unsigned __ballot_sync(unsigned, bool is) {
 inline int __ffs(unsigned bits) {
   return __builtin_ffs(static_cast<int>(bits));
 }
+inline int __ffsll(unsigned long long bits) {
+  return __builtin_ffsll(static_cast<long long>(bits));
+}
+inline int __clz(unsigned bits) { return __builtin_clz(bits); }
 inline void syncBlock() { emulation::syncThreads(0, emulation::block.threads); }
 template <int count>
 void takeRegisters() {}
