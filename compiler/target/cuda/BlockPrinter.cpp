@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/BlockPrinter.h"
 
+#include "compiler/target/cuda/TileMemory.h"
+
 using namespace mlir;
 
 namespace recurra::cuda {
@@ -82,14 +84,21 @@ void BlockPrinter::printLoad(Node &node) {
       hint.empty() ? nameOf(load.getResult()) : hint + (isToken ? "_t" : "_s");
   Home home = f.makeHome(hint, node.axes);
   f.declare(home, node.element);
+  homes[&node] = home;
+  if (f.points) {
+    return f.points->load(load, home, node.axes);
+  }
   MemoryView view =
       f.viewOf(load.getBuffer(), load.getIndices(), node.axes, false);
   f.load(view, home, node.axes, node.element);
-  homes[&node] = home;
 }
 
 void BlockPrinter::printStore(Node &node) {
   auto store = cast<chunk::StoreOp>(node.op);
+  if (f.points) {
+    return f.points->store(store, homeOf(f, homes, node.operands[0]),
+                           node.axes);
+  }
   f.text.open(store.getFirst()
                   ? "if (" + f.spans[store.getFirst()].origin + " == 0)"
                   : std::string());
@@ -253,6 +262,9 @@ static std::string carryName(Value carry) {
 
 void BlockPrinter::printFor(Node &node) {
   auto op = cast<chunk::ForOp>(node.op);
+  if (f.points) {
+    return BlockPrinter(f, op.getBlock()).print(); // inside the loop already
+  }
   SmallVector<Home> carries;
   for (unsigned i = 0; i < op.getInits().size(); ++i) {
     Node *init = node.operands[i];

@@ -4,6 +4,8 @@
 
 #include "compiler/passes/RecToChunk.h"
 #include "compiler/target/cuda/BlockPrinter.h"
+#include "compiler/target/cuda/PointPrelude.h"
+#include "compiler/target/cuda/PointPrinter.h"
 #include "compiler/target/cuda/Prelude.h"
 #include "compiler/target/cuda/ScanPrelude.h"
 #include "compiler/target/cuda/ScanPrinter.h"
@@ -288,13 +290,21 @@ Program printProgram(func::FuncOp function) {
   if (!forms.empty() && forms.front()) {
     program.head += scanPrelude;
   }
+  std::vector<std::optional<PointForm>> points;
+  for (auto forall : function.getOps<chunk::ForallOp>()) {
+    points.push_back(PointForm::find(forall));
+  }
+  if (llvm::any_of(points, [](const auto &form) { return !!form; })) {
+    program.head += pointPrelude;
+  }
   program.head += "\nstruct Buffers { Buffer list[" +
                   std::to_string(std::max<std::size_t>(buffers, 1)) + "]; };\n";
-  for (auto [forall, nest, form] :
-       llvm::zip(function.getOps<chunk::ForallOp>(), program.nests, forms)) {
+  for (auto [forall, nest, form, points] : llvm::zip(
+           function.getOps<chunk::ForallOp>(), program.nests, forms, points)) {
     program.kernels.push_back(
         form ? ScanPrinter(*form, tilesOf(*form), nest, order).print(function)
-             : KernelPrinter(function, forall, nest, order).print());
+        : points ? PointPrinter(function, forall, *points, nest, order).print()
+                 : KernelPrinter(function, forall, nest, order).print());
   }
   return program;
 }
