@@ -85,8 +85,8 @@ void BlockPrinter::printLoad(Node &node) {
   Home home = f.makeHome(hint, node.axes);
   f.declare(home, node.element);
   homes[&node] = home;
-  if (f.points) {
-    return f.points->load(load, home, node.axes);
+  if (f.memory && f.memory->load(load, home, node.axes)) {
+    return;
   }
   MemoryView view =
       f.viewOf(load.getBuffer(), load.getIndices(), node.axes, false);
@@ -95,9 +95,9 @@ void BlockPrinter::printLoad(Node &node) {
 
 void BlockPrinter::printStore(Node &node) {
   auto store = cast<chunk::StoreOp>(node.op);
-  if (f.points) {
-    return f.points->store(store, homeOf(f, homes, node.operands[0]),
-                           node.axes);
+  if (f.memory &&
+      f.memory->store(store, homeOf(f, homes, node.operands[0]), node.axes)) {
+    return;
   }
   f.text.open(store.getFirst()
                   ? "if (" + f.spans[store.getFirst()].origin + " == 0)"
@@ -262,9 +262,6 @@ static std::string carryName(Value carry) {
 
 void BlockPrinter::printFor(Node &node) {
   auto op = cast<chunk::ForOp>(node.op);
-  if (f.points) {
-    return BlockPrinter(f, op.getBlock()).print(); // inside the loop already
-  }
   SmallVector<Home> carries;
   for (unsigned i = 0; i < op.getInits().size(); ++i) {
     Node *init = node.operands[i];
@@ -276,6 +273,9 @@ void BlockPrinter::printFor(Node &node) {
     f.homes[carry] = home;
     f.homes[op.getResult(i)] = home;
     carries.push_back(home);
+  }
+  if (f.memory && f.memory->loop(op, carries)) {
+    return;
   }
   f.openSpanLoop(op.getSpan(), op.getReverse());
   BlockPrinter body(f, op.getBlock());

@@ -174,7 +174,7 @@ void GroupPrinter::finishReduce(const Node *node) {
   const Home &home = homes[node];
   std::string name = home.name;
   std::string isMax = node->isMax ? "true" : "false";
-  if (f.points) {
+  if (f.memory) {
     std::string lanes = std::to_string(f.layout.lanes);
     f.text.line("overPoint<" + isMax + ", " + lanes + ">(" + name + ", lane);");
     return;
@@ -227,9 +227,9 @@ const Node *GroupPrinter::findSigmoid(const Node *node) const {
   return sum->operands[1]->operands[0];
 }
 
-/// With the functions of kernels over points; empty if they have none for it.
+/// With the functions of the point prelude; empty if it has none for it.
 std::string GroupPrinter::computeFast(const Node *node) {
-  if (!f.points || !node->element.isF32()) {
+  if (!f.memory || !node->element.isF32()) {
     return "";
   }
   if (const Node *minus = findSigmoid(node)) {

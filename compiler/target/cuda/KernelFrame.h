@@ -59,7 +59,7 @@ public:
   chunk::ForallOp source;
   const cpu::AxisOrder &order;
   LaneLayout layout;
-  TileMemory *points = nullptr; ///< of a kernel over points
+  TileMemory *memory = nullptr; ///< if the kernel has its own way
   KernelText text;
   llvm::DenseMap<mlir::Value, Home> homes; ///< of tiles in scope
   llvm::DenseMap<mlir::Value, SpanText> spans;
@@ -94,6 +94,8 @@ public:
   std::string countOf(mlir::Value span);
   void enterSpan(mlir::Value span, llvm::StringRef origin);
   void openSpanLoop(mlir::Value span, bool isReverse);
+  std::string beginOf(mlir::Value span);
+  std::string totalOf(mlir::Value span);
 
   // Memory.
   MemoryView viewOf(mlir::Value buffer, mlir::OperandRange indices,
@@ -107,7 +109,6 @@ public:
 
 private:
   std::string vectorOf(const Axis &axis, const std::string &index) const;
-  std::string totalOf(mlir::Value span);
   void enterSequence(mlir::Value span);
   std::string slotOfTokens(mlir::Value span, std::int64_t per);
   std::string position(mlir::Value span, std::int64_t window);

@@ -195,7 +195,7 @@ void PointPrinter::printWords(bool ofToken) {
 // Between words and tiles
 //===----------------------------------------------------------------------===//
 
-void PointPrinter::load(chunk::LoadOp op, const Home &home, const Axes &axes) {
+bool PointPrinter::load(chunk::LoadOp op, const Home &home, const Axes &axes) {
   const Access &access = accesses[op];
   std::string words =
       access.words + perPoint(!access.tokenStride.empty(), form.ahead, next);
@@ -209,10 +209,11 @@ void PointPrinter::load(chunk::LoadOp op, const Home &home, const Axes &axes) {
   }
   f.text.line(f.at(home, point) + " = entryOf(" + words + ", " + index + ");");
   f.closeLoops(axes);
+  return true;
 }
 
 /// Numbers of a point are stored by its first lane.
-void PointPrinter::store(chunk::StoreOp op, const Home &home,
+bool PointPrinter::store(chunk::StoreOp op, const Home &home,
                          const Axes &axes) {
   const Access &access = accesses[op];
   std::string exists = rowExists("i");
@@ -224,7 +225,7 @@ void PointPrinter::store(chunk::StoreOp op, const Home &home,
   if (axes.empty() || form.width * form.rows == 1) {
     f.text.line(here + "narrow(*(" + address(access) + "), " + f.at(home, {}) +
                 ");");
-    return;
+    return true;
   }
   if (form.rows > 1) {
     f.text.line("#pragma unroll");
@@ -242,6 +243,7 @@ void PointPrinter::store(chunk::StoreOp op, const Home &home,
   if (form.rows > 1) {
     f.text.close();
   }
+  return true;
 }
 
 } // namespace recurra::cuda

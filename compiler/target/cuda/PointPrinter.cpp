@@ -19,7 +19,7 @@ PointPrinter::PointPrinter(func::FuncOp function, chunk::ForallOp forall,
                            const cpu::AxisOrder &order)
     : function(function), forall(forall), form(form), nest(nest),
       f(forall, order) {
-  f.points = this;
+  f.memory = this;
   f.layout.lane = form.axis;
   f.layout.lanes = form.lanes;
   f.layout.width = form.width;
@@ -146,6 +146,12 @@ void PointPrinter::openPoints() {
 }
 
 void PointPrinter::closePoints() { f.text.close(); }
+
+/// Its tokens are those that the worker visits already.
+bool PointPrinter::loop(chunk::ForOp op, ArrayRef<Home>) {
+  BlockPrinter(f, op.getBlock()).print();
+  return true;
+}
 
 void PointPrinter::printTokens() {
   std::string step = (form.ahead > 1 ? text(form.ahead) + " * (Index)" : "") +

@@ -39,8 +39,9 @@ private:
   void printAdvance();
   void printTake(const Access &access);
   void printTokens();
-  void load(chunk::LoadOp op, const Home &home, const Axes &axes) override;
-  void store(chunk::StoreOp op, const Home &home, const Axes &axes) override;
+  bool load(chunk::LoadOp op, const Home &home, const Axes &axes) override;
+  bool store(chunk::StoreOp op, const Home &home, const Axes &axes) override;
+  bool loop(chunk::ForOp op, llvm::ArrayRef<Home> carries) override;
   void openPoints();
   void closePoints();
   std::string address(const Access &access) const;

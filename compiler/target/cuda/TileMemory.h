@@ -1,4 +1,5 @@
-// How tiles come from memory and go there, in kernels that have their own way.
+// How tiles come from memory and go there, in kernels that have their own way:
+// each function says whether it printed it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +12,10 @@ public:
   virtual ~TileMemory() = default;
 
   /// Prints how the declared `home` gets what the op loads.
-  virtual void load(chunk::LoadOp op, const Home &home, const Axes &axes) = 0;
-  virtual void store(chunk::StoreOp op, const Home &home, const Axes &axes) = 0;
+  virtual bool load(chunk::LoadOp op, const Home &home, const Axes &axes) = 0;
+  virtual bool store(chunk::StoreOp op, const Home &home, const Axes &axes) = 0;
+  /// A loop whose carries have their first values.
+  virtual bool loop(chunk::ForOp op, llvm::ArrayRef<Home> carries) = 0;
 };
 
 } // namespace recurra::cuda
