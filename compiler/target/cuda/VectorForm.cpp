@@ -44,7 +44,7 @@ bool VectorForm::readOps(chunk::ForallOp forall) {
     } else if (auto load = dyn_cast<chunk::LoadOp>(op)) {
       isFree &= isa<BlockArgument>(load.getBuffer());
     } else if (auto store = dyn_cast<chunk::StoreOp>(op)) {
-      isFree &= isa<BlockArgument>(store.getBuffer()) &&
+      isFree &= isa<BlockArgument>(store.getBuffer()) && !store.getFirst() &&
                 store.getValue().getType().getRank() == 1;
     } else {
       isFree &= isElementwise(op);

@@ -29,20 +29,31 @@ VectorMemory::VectorMemory(KernelFrame &frame, const VectorForm &form)
   }
 }
 
-/// Prints whether its vectors are in one piece. Tokens have two dimensions.
-void VectorMemory::add(Operation *op, Value buffer) {
+/// Tokens have two dimensions, slots of tokens one.
+VectorMemory::Access VectorMemory::makeAccess(Value buffer) const {
   auto type = cast<chunk::BufferType>(buffer.getType());
   Access access;
-  access.buffer = f.buffers[buffer];
+  access.buffer = f.buffers.lookup(buffer);
   access.type = storedName(type.getElement());
   access.tokenStride = access.buffer + ".strides[1]";
-  std::int64_t axis = type.findAxis(form.axis.getValue());
-  if (axis >= 0) {
-    access.stride = access.buffer + ".strides[" + text(axis + 1) + "]";
-    access.wide = f.text.name(access.buffer + "_isWide");
-    f.text.line("const bool " + access.wide + " = isWide<" + access.type +
-                ", " + text(form.width) + ">(" + access.buffer + ", " +
-                text(axis + 1) + ");");
+  std::int64_t dimension = type.findAxis(form.axis.getValue());
+  if (dimension >= 0) {
+    std::int64_t tokens = type.findAxis("T");
+    dimension += tokens >= 0 && type.getPers()[tokens] == 1 ? 1 : 0;
+    access.stride = access.buffer + ".strides[" + text(dimension) + "]";
+    access.wide = "isWide<" + access.type + ", " + text(form.width) + ">(" +
+                  access.buffer + ", " + text(dimension) + ")";
+  }
+  return access;
+}
+
+/// Prints whether its vectors are in one piece.
+void VectorMemory::add(Operation *op, Value buffer) {
+  Access access = makeAccess(buffer);
+  if (!access.stride.empty()) {
+    std::string wide = f.text.name(access.buffer + "_isWide");
+    f.text.line("const bool " + wide + " = " + access.wide + ";");
+    access.wide = wide;
   }
   accesses[op] = access;
 }
@@ -150,6 +161,8 @@ bool VectorMemory::loop(chunk::ForOp op, ArrayRef<Home> carries) {
   return true;
 }
 
+/// What is loaded once, before tokens, comes as in other kernels: vectors would
+/// take more instructions than they save.
 bool VectorMemory::load(chunk::LoadOp op, const Home &home, const Axes &axes) {
   auto found = accesses.find(op);
   if (found == accesses.end()) {
@@ -166,14 +179,23 @@ bool VectorMemory::load(chunk::LoadOp op, const Home &home, const Axes &axes) {
 bool VectorMemory::store(chunk::StoreOp op, const Home &home,
                          const Axes &axes) {
   auto found = accesses.find(op);
-  if (found == accesses.end()) {
-    return false;
+  bool isOfToken = found != accesses.end();
+  Access access = isOfToken ? found->second : makeAccess(op.getBuffer());
+  if (!isOfToken) {
+    f.text.open("");
+    MemoryView view =
+        f.viewOf(op.getBuffer(), op.getIndices(), axes, /*isStore=*/true);
+    access.pointer =
+        view.pointer + " + " + f.layout.first + " * " + access.stride;
   }
-  const Access &access = found->second;
   f.text.line("give<" + access.type + ", " + text(form.width) + ">(" +
               access.pointer + ", " + access.stride + ", " + access.wide +
               ", " + home.name + ");");
-  printAdvance(access);
+  if (isOfToken) {
+    printAdvance(access);
+  } else {
+    f.text.close();
+  }
   return true;
 }
 

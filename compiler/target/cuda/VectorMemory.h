@@ -24,6 +24,7 @@ private:
     std::string tokenStride, stride;
   };
 
+  Access makeAccess(mlir::Value buffer) const;
   void add(mlir::Operation *op, mlir::Value buffer);
   void printPointers(chunk::ForOp op);
   void printStep(chunk::ForOp op, llvm::ArrayRef<Home> carries);
