@@ -196,6 +196,20 @@ const recurra_kernel *OpKernel::compiled() {
   return kernel;
 }
 
+bool OpKernel::isCompiled() {
+  std::lock_guard lock(mutex);
+  return kernel != nullptr;
+}
+
+void OpKernel::compileWith(const Spec &other) {
+  std::string otherSpec = toText(other);
+  const char *texts[] = {text.c_str(), text.c_str()};
+  const char *specs[] = {spec.c_str(), otherSpec.c_str()};
+  recurra_string *message = nullptr;
+  recurra_warmup(texts, specs, 2, &message);
+  takeString(message);
+}
+
 void OpKernel::launch(const std::vector<at::Tensor> &tensors,
                       recurra_sizes sizes, const at::Tensor &offsets) {
   std::vector<recurra_tensor> views;

@@ -27,6 +27,11 @@ public:
   std::int64_t checkpointInterval() const { return interval; }
   Direction direction() const { return way; }
 
+  bool isCompiled();
+  /// Compiles the kernel of another spec of the same text at the same time. If
+  /// that one fails, it says so when it is wanted.
+  void compileWith(const Spec &other);
+
   /// Compiles if need be, then runs with memory from torch's allocator over
   /// torch's threads, or on the current stream of the tensors' GPU. `tensors`
   /// follow `arguments()`; `offsets` (int64, same device) may be undefined.

@@ -234,6 +234,23 @@ Spec backwardSpec(const ForwardRequest &request, const OpSizes &sizes) {
   return spec;
 }
 
+Spec expectedBackwardSpec(const ForwardRequest &request, const OpSizes &sizes) {
+  const Recurrence &recurrence = parsed(request.text);
+  Spec spec = backwardSpec(request, sizes);
+  spec.finalStates.clear();
+  spec.gradients.clear();
+  auto add = [&](const auto &declared, const OptionalTensors &given) {
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (given[i] && given[i]->requires_grad()) {
+        spec.gradients.push_back(declared[i].name);
+      }
+    }
+  };
+  add(recurrence.inputs, request.tensors.inputs);
+  add(recurrence.states, request.tensors.initialStates);
+  return spec;
+}
+
 Prepared prepare(const ForwardRequest &request) {
   const Recurrence &recurrence = parsed(request.text);
   Prepared prepared;

@@ -44,6 +44,10 @@ Prepared prepare(const BackwardRequest &request);
 Spec forwardSpec(const ForwardRequest &request, const OpSizes &sizes);
 Spec backwardSpec(const ForwardRequest &request, const OpSizes &sizes);
 
+/// The backward kernel that training runs: gradients of what asks for them,
+/// cotangents of outputs alone.
+Spec expectedBackwardSpec(const ForwardRequest &request, const OpSizes &sizes);
+
 /// dtype of the outputs: that of the first token input given.
 at::ScalarType outputType(const Recurrence &recurrence,
                           const CallTensors &tensors);

@@ -31,10 +31,21 @@ void launch(const std::string &text, const CallTensors &tensors,
                           offsetsOf(parsed(text), tensors));
 }
 
+/// A forward that is to be differentiated compiles its backward along with it:
+/// the first step takes the longer of the two, not both.
+void compileFirst(const ForwardRequest &request, const Prepared &prepared) {
+  if (request.save && !prepared.kernel->isCompiled()) {
+    prepared.kernel->compileWith(expectedBackwardSpec(request, prepared.sizes));
+  }
+}
+
+void compileFirst(const BackwardRequest &, const Prepared &) {}
+
 /// `Request` is one of the two; the checks of RECURRA_CHECK=1 wrap the launch.
 template <typename Request>
 std::vector<at::Tensor> run(const Request &request) {
   Prepared prepared = prepare(request);
+  compileFirst(request, prepared);
   bool checking = checksEnabled();
   if (checking) {
     checkGiven(parsed(request.text), prepared);

@@ -113,6 +113,22 @@ def test_warmup_compiles_what_a_call_runs():
     assert rc.counters()["compilations"] == before
 
 
+@pytest.mark.parametrize("asking", [("x", "g"), ("g",)])
+def test_a_forward_to_be_differentiated_compiles_its_backward_too(asking):
+    sizes = {"D": 19 + len(asking)}
+    inputs = make(rc.compile(leaky), T=30, initial=False, **sizes).inputs
+    before = rc.counters()["compilations"]
+    with torch.no_grad():
+        rc.compile(leaky)(**inputs)
+    assert rc.counters()["compilations"] == before + 1
+    for name in asking:
+        inputs[name].requires_grad_()
+    y, _ = rc.compile(leaky)(**inputs)
+    assert rc.counters()["compilations"] == before + 3
+    y.sum().backward()
+    assert rc.counters()["compilations"] == before + 3
+
+
 def test_about_and_counters():
     assert set(rc.counters()) == {"compilations", "memory_hits", "disk_hits",
                                   "disk_rejects"}
