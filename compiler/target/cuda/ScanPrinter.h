@@ -101,6 +101,9 @@ private:
   void printCut();
   void printExactSum(const ScanSum &sum);
   void loadStates(llvm::StringRef chunk);
+  std::pair<std::string, std::string> elementsFrom(mlir::Value buffer,
+                                                   mlir::OperandRange indices,
+                                                   llvm::StringRef token);
   void storeMatrix(chunk::StoreOp store, llvm::StringRef value);
 
   /// All states step by instructions, and nothing but ready sums reads what

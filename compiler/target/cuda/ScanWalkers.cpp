@@ -160,6 +160,18 @@ void ScanPrinter::loadHeld(StringRef token) {
   f.text.close();
 }
 
+/// Declares where a lane's first element of a matrix in memory lies; how far
+/// from there the element (a, n, e) does.
+std::pair<std::string, std::string>
+ScanPrinter::elementsFrom(Value buffer, OperandRange indices, StringRef token) {
+  std::string name = f.text.name("from");
+  f.text.line("auto *const " + name + " = &" +
+              addressOf(buffer, indices, token, "firstRow", "firstColumn") +
+              ";");
+  return {name, "(16 * a + e / 2 * 8) * " + strideOf(buffer, form.rows) +
+                    " + (8 * n + e % 2) * " + strideOf(buffer, form.columns)};
+}
+
 /// The states that the forward saved at the start of a run: two columns at a
 /// time where they lie side by side.
 void ScanPrinter::loadStates(StringRef chunk) {
@@ -170,40 +182,45 @@ void ScanPrinter::loadStates(StringRef chunk) {
     bool isPaired = type.getNames().back() == form.columns &&
                     type.getElement().isF32() && form.columnExtent % 2 == 0 &&
                     inside().empty();
-    auto at = [&](StringRef row, StringRef column) {
-      return addressOf(load.getBuffer(), load.getIndices(), chunk, row, column);
-    };
+    f.text.open("");
+    auto [from, element] =
+        elementsFrom(load.getBuffer(), load.getIndices(), chunk);
     if (isPaired) {
-      f.text.open("if (isPaired(&" + at("0", "0") + ", " +
+      f.text.open("if (isPaired(" + from + ", " +
                   strideOf(load.getBuffer(), form.columns) + "))");
       openElements();
-      f.text.line("if (e % 2 == 0) fetchPair(" + state + "[a][n], e, &" +
-                  at(rowText, columnText) + ");");
+      f.text.line("if (e % 2 == 0) fetchPair(" + state + "[a][n], e, " + from +
+                  " + (16 * a + e / 2 * 8) * " +
+                  strideOf(load.getBuffer(), form.rows) + " + 8 * n);");
       closeElements();
       f.text.close();
       f.text.open("else");
     }
     openElements();
     f.text.line(state + "[a][n][e] = " +
-                guarded("widen(" + at(rowText, columnText) + ")") + ";");
+                guarded("widen(" + from + "[" + element + "])") + ";");
     closeElements();
     if (isPaired) {
       f.text.close();
     }
+    f.text.close();
   }
 }
 
-/// Stores one element of a matrix; inside the element loops.
+/// Stores a matrix, element by element.
 void ScanPrinter::storeMatrix(chunk::StoreOp store, StringRef value) {
   std::string condition = inside();
+  f.text.open("");
+  auto [to, element] =
+      elementsFrom(store.getBuffer(), store.getIndices(), "header[5]");
+  openElements();
   f.text.line((condition.empty() ? "" : "if (" + condition + ") ") + "narrow(" +
-              addressOf(store.getBuffer(), store.getIndices(), "header[5]",
-                        rowText, columnText) +
-              ", " + value + ");");
+              to + "[" + element + "], " + value.str() + ");");
+  closeElements();
+  f.text.close();
 }
 
 void ScanPrinter::printFinal() {
-  openElements();
   for (cpu::Nest &part : form.top->getNests()) {
     for (Node *node : part.nodes) {
       if (node->kind == Kind::CopyOut && form.isMatrix(node)) {
@@ -212,7 +229,6 @@ void ScanPrinter::printFinal() {
       }
     }
   }
-  closeElements();
 }
 
 //===----------------------------------------------------------------------===//
@@ -312,7 +328,6 @@ void ScanPrinter::printEnter() {
     f.text.close();
     multiplyAll(last, leavingOffset(), false, true);
   } else {
-    openElements();
     auto inits = cast<chunk::ForOp>(*form.tokens).getInits();
     for (Operation &op : form.runs->getRegion(0).front()) {
       auto store = dyn_cast<chunk::StoreOp>(op);
@@ -322,7 +337,6 @@ void ScanPrinter::printEnter() {
         }
       }
     }
-    closeElements();
     multiplyAll("stage + 16", specialOffset(), true, false);
   }
   f.text.close();
