@@ -280,8 +280,9 @@ std::string ScanKernel::addressOf(Value buffer, OperandRange indices,
 std::string ScanKernel::strideOf(Value buffer, StringRef wanted) {
   auto type = cast<chunk::BufferType>(buffer.getType());
   unsigned dimension = 0;
-  for (StringAttr axis : type.getNames()) {
-    dimension += axis == "T" ? 2 : 1; // a batch row, then a token
+  for (auto [axis, per] : llvm::zip(type.getNames(), type.getPers())) {
+    // A batch row, then a token; or a slot for so many tokens.
+    dimension += axis == "T" && per == 1 ? 2 : 1;
     if (axis == wanted) {
       break;
     }
