@@ -45,9 +45,13 @@ template <typename T> __device__ inline T readOnly(const T *p) {
 __device__ inline void narrow(float &to, double x) { to = (float)x; }
 __device__ inline void narrow(double &to, double x) { to = x; }
 __device__ inline void narrow(bf16 &to, float x) {
+#ifdef __CUDA_ARCH__
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(to.bits) : "f"(x));
+#else
   unsigned bits = __float_as_uint(x);
   bool isNan = (bits & 0x7fffffff) > 0x7f800000;
   to.bits = isNan ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+#endif
 }
 __device__ inline void narrow(f16 &to, float x) {
 #ifdef __CUDA_ARCH__
