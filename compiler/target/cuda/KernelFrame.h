@@ -29,6 +29,7 @@ struct SpanText {
 
 struct SequenceText {
   std::string row, start, length, first;
+  std::string begin = "0", end = ""; ///< tokens of it that a task has
 };
 
 /// Memory as one tile sees it: a typed pointer to its first element, and what
@@ -89,6 +90,8 @@ public:
   // Spans.
   /// Tasks that share a sequence's tokens; 1: a task has them all.
   std::int64_t tokenParts = 1;
+  /// A task has one span of so many tokens; 0: it has all of a sequence.
+  std::int64_t spanTokens = 0;
   /// Which spans of the nest the variable `task` stands for.
   void enterTask();
   std::string countOf(mlir::Value span);
@@ -108,6 +111,7 @@ public:
 private:
   std::string totalOf(mlir::Value span);
   void enterSequence(mlir::Value span);
+  std::string enterSlot();
   std::string slotOfTokens(mlir::Value span, std::int64_t per);
   std::string position(mlir::Value span, std::int64_t window);
   std::string condition(const MemoryView &view, const Point &point) const;

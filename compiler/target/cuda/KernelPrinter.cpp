@@ -7,6 +7,7 @@
 #include "compiler/target/cuda/Prelude.h"
 #include "compiler/target/cuda/ScanPrelude.h"
 #include "compiler/target/cuda/ScanPrinter.h"
+#include "compiler/target/cuda/ScanSpans.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -270,13 +271,26 @@ std::string Program::text() const {
   return all;
 }
 
+/// Cuts spans, if the form can: prints the kernels before the walk.
+static void printSpans(func::FuncOp function, ScanForm &form, const Nest &walk,
+                       const cpu::AxisOrder &order, Program &program) {
+  ScanTiles tiles = tilesOf(form);
+  Nest locals = walk, join = walk;
+  form.spanTokens = spanTokensOf(function, form);
+  SpanLocals printer(form, tiles, locals, order);
+  if (!printer.isPrintable()) {
+    form.spanTokens = 0;
+    return;
+  }
+  program.spanTokens = form.spanTokens;
+  program.workspaces = spanWorkspaces(form, tiles, walk);
+  program.kernels = {SpanLocals(form, tiles, locals, order).print(function),
+                     SpanJoiner(form, tiles, join, order).print(function)};
+  program.nests = {locals, join};
+}
+
 Program printProgram(func::FuncOp function) {
   Program program;
-  program.nests = describeNests(function);
-  std::size_t buffers = function.getNumArguments();
-  for ([[maybe_unused]] auto alloc : function.getOps<chunk::AllocOp>()) {
-    ++buffers;
-  }
   program.head = "// " + function.getName().str();
   if (auto plan = function->getAttrOfType<StringAttr>("chunk.plan")) {
     program.head += ": " + plan.str();
@@ -285,16 +299,22 @@ Program printProgram(func::FuncOp function) {
   std::string why;
   auto forms = findForms(function, order, why);
   program.head += prelude;
+  std::vector<Nest> nests = describeNests(function);
   if (!forms.empty() && forms.front()) {
     program.head += scanPrelude;
+    printSpans(function, *forms.front(), nests.front(), order, program);
+    program.head += program.spanTokens > 0 ? spanPrelude : "";
   }
+  std::size_t buffers = function.getNumArguments() + program.workspaces.size() +
+                        llvm::range_size(function.getOps<chunk::AllocOp>());
   program.head += "\nstruct Buffers { Buffer list[" +
                   std::to_string(std::max<std::size_t>(buffers, 1)) + "]; };\n";
   for (auto [forall, nest, form] :
-       llvm::zip(function.getOps<chunk::ForallOp>(), program.nests, forms)) {
+       llvm::zip(function.getOps<chunk::ForallOp>(), nests, forms)) {
     program.kernels.push_back(
         form ? ScanPrinter(*form, tilesOf(*form), nest, order).print(function)
              : KernelPrinter(function, forall, nest, order).print());
+    program.nests.push_back(nest);
   }
   return program;
 }

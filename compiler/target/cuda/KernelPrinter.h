@@ -13,6 +13,8 @@ struct Program {
   std::string head;
   std::vector<std::string> kernels; ///< one per nest
   std::vector<Nest> nests; ///< without registers: nothing is compiled yet
+  std::vector<Workspace> workspaces; ///< behind those of the function
+  std::int64_t spanTokens = 0;       ///< as Artifact has it
 
   std::string text() const;
 };

@@ -61,7 +61,7 @@ void ScanAdders::printTargets() {
   f.text.line("const int adder = thread / 32, columnAdder = " +
               number(tiles.adderWarps - 1) + " - adder;");
   const std::string &length = sequence().length;
-  std::string first = form.isReverse ? "(" + length + " - 1)" : "0";
+  std::string first = form.isReverse ? "(" + length + " - 1)" : sequence().begin;
   targets.clear();
   for (const Node *node : form.stores) {
     auto store = cast<chunk::StoreOp>(node->op);

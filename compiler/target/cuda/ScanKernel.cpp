@@ -42,12 +42,21 @@ static constexpr const char *names[] = {
     "line",        "logSum",      "logNow",   "pieces",
     "starts",      "cut",         "votes",    "logSums",
     "vote",        "earlier"};
+static constexpr const char *spanNames[] = {
+    "span",      "slot",       "TokenSpan", "spansOf",      "findSpan",
+    "firstSlot", "decayToEnd", "numbers",   "multiplyUnit", "remaining",
+    "tile",      "word",       "pair",      "piece",        "entered",
+    "factors",   "part",       "low",       "high",         "perFour"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)
     : form(form), tiles(tiles), nest(nest), f(form.forall, order),
       values(form, this->tiles) {
+  f.spanTokens = form.spanTokens;
   for (const char *name : names) {
+    f.text.name(name);
+  }
+  for (const char *name : spanNames) {
     f.text.name(name);
   }
   for (Operation &op : form.tokens->getRegion(0).front()) {

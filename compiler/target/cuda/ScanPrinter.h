@@ -55,6 +55,7 @@ private:
   // Warps that walk.
   void printWalkers();
   void printInitial();
+  void printEntered();
   void printTrace();
   void printTracedStep();
   void printMain();

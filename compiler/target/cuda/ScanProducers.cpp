@@ -90,7 +90,7 @@ std::string ScanProducers::firstChunk() {
   std::string step = std::to_string(form.interval);
   return form.isReverse ? "(" + length + " - 1 + " + step + ") / " + step +
                               " * " + step + " - " + step
-                        : "0";
+                        : sequence().begin;
 }
 
 /// Within `enter`: the segments of a run by decays that are numbers.
@@ -111,7 +111,7 @@ void ScanProducers::printSegments(const std::string &step) {
 /// Lambdas that go from unit to unit: `enter` a run, which finds its segments,
 /// and `next`.
 void ScanProducers::printRuns() {
-  const std::string &length = sequence().length;
+  const std::string &length = sequence().end;
   std::string step = std::to_string(form.interval);
   f.text.open("auto enter = [&](Index chunk, int half) -> Place");
   f.text.line("if (chunk < 0 || chunk >= " + length + ") return Place{};");

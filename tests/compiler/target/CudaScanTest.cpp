@@ -30,6 +30,7 @@ struct Case {
   double gate = 0;       ///< if not zero, every log gate
   bool isHalf = false;   ///< vectors are bf16
   bool isMixed = false;  ///< mild, strong and closed log gates in one token
+  std::int64_t span = 0; ///< tokens that a task walks, if not the usual number
 };
 
 std::vector<Case> cases() {
@@ -112,6 +113,32 @@ std::vector<Case> matrixCases() {
       {"mamba1", "Half", {1, 40, 1, 1, {}, {}}, 16, 24, 0, 1, 0, true},
       {"longhorn", "Padded", {2, 37, 2, 1, {}, {}}, 18, 35},
       {"longhorn", "Sliced", {1, 35, 1, 1, {}, {}}, 16, 40, 16},
+  };
+}
+
+/// Sequences of several spans.
+std::vector<Case> spanCases() {
+  auto of = [](Case given, std::int64_t span, bool isHalf, bool isMixed) {
+    given.span = span;
+    given.isHalf = isHalf;
+    given.isMixed = isMixed;
+    return given;
+  };
+  std::vector<std::int64_t> ragged = {0, 0, 129, 129, 130, 194, 258, 300, 300};
+  Sizes packed{1, 300, 2, 1, ragged, {}};
+  return {
+      of({"palimpsa", "Spans", {1, 300, 2, 1, {}, {}}}, 64, false, false),
+      of({"palimpsa", "SpansMixed", packed, 18, 40, 16}, 64, false, true),
+      of({"palimpsa", "SpansHalf", packed, 16, 21}, 128, true, true),
+      of({"palimpsa", "SpansGrouped", {2, 128, 2, 2, {}, {}}, 17}, 64, true,
+         true),
+      of({"sigmoid_gate", "Spans", packed, 18, 40, 16}, 64, false, false),
+      of({"unit_keys", "Spans", {1, 193, 1, 1, {}, {}}, 18, 20}, 64, true,
+         false),
+      of({"linear_attention", "Spans", {1, 130, 1, 1, {}, {}}}, 64, true,
+         false),
+      of({"gla", "SpansMixed", packed, 24, 20}, 64, false, true),
+      of({"value_gates", "SpansHalf", packed, 16, 37, 32}, 64, true, true),
   };
 }
 
@@ -226,7 +253,7 @@ protected:
   }
 
   /// Runs a chunk function; its results are added to `arrays`.
-  void run(std::string text, Arrays &arrays) {
+  void run(std::string text, Arrays &arrays, std::int64_t spanTokens = 0) {
     for (std::size_t at = text.find("f64"); at != std::string::npos;
          at = text.find("f64", at + 3)) {
       text.replace(at, 3, "f32");
@@ -240,7 +267,7 @@ protected:
       halve(text, "output-cotangent o");
       halve(text, "output-cotangent y");
     }
-    CudaRun kernel(text, /*isScan=*/true);
+    CudaRun kernel(text, /*isScan=*/true, spanTokens);
     ASSERT_EQ(kernel.error, "") << kernel.source;
     bool isReverse = text.find("output-cotangent") != std::string::npos;
     bool isScaled = !call.extents.contains("D");
@@ -336,6 +363,36 @@ TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
   }
 }
 
+/// Spans side by side: results, and what is saved on the way, are those of a
+/// walk over whole sequences.
+class CudaScanSpanTest : public CudaScanTest {};
+
+TEST_P(CudaScanSpanTest, WalksSpansFromWhatEntersThem) {
+  ChunkRun evaluator(*recurrence, call, scanPlan());
+  Arrays whole, arrays;
+  Values expected = runForward(evaluator, whole);
+  add(arrays, Argument::Input, call.inputs);
+  add(arrays, Argument::InitialState, call.initialStates);
+  run(evaluator.text, arrays, GetParam().span);
+  ASSERT_FALSE(HasFatalFailure());
+  compare(arrays, expected.outputs, Argument::Output, 2e-5);
+  compare(arrays, expected.finalStates, Argument::FinalState, 2e-5);
+  for (const auto &state : recurrence->states) {
+    auto key = keyOf({Argument::Checkpoint, state.name, DType::F64, {}});
+    const std::vector<double> &saved = arrays.at(key).values;
+    const std::vector<double> &before = whole.at(key).values;
+    ASSERT_EQ(saved.size(), before.size());
+    for (std::size_t i = 0; i < saved.size(); ++i) {
+      // Between packed sequences nothing is saved.
+      if (!std::isnan(before[i])) {
+        ASSERT_NEAR(saved[i], before[i],
+                    2e-5 * std::max(1.0, std::abs(before[i])))
+            << key << "[" << i << "]";
+      }
+    }
+  }
+}
+
 /// A loss reads outputs alone, or final states alone.
 class CudaScanLossTest : public CudaScanTest {};
 
@@ -375,6 +432,11 @@ INSTANTIATE_TEST_SUITE_P(Cases, CudaScanTest, testing::ValuesIn(cases()),
 INSTANTIATE_TEST_SUITE_P(VectorCases, CudaScanTest,
                          testing::ValuesIn(vectorCases()),
                          [](const auto &info) {
+                           return info.param.entry + "_" + info.param.name;
+                         });
+
+INSTANTIATE_TEST_SUITE_P(Cases, CudaScanSpanTest,
+                         testing::ValuesIn(spanCases()), [](const auto &info) {
                            return info.param.entry + "_" + info.param.name;
                          });
 
