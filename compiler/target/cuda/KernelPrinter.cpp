@@ -5,6 +5,7 @@
 #include "compiler/passes/RecToChunk.h"
 #include "compiler/target/cuda/BlockPrinter.h"
 #include "compiler/target/cuda/Prelude.h"
+#include "compiler/target/cuda/ScanCorrections.h"
 #include "compiler/target/cuda/ScanPrelude.h"
 #include "compiler/target/cuda/ScanPrinter.h"
 #include "compiler/target/cuda/ScanSpans.h"
@@ -271,26 +272,39 @@ std::string Program::text() const {
   return all;
 }
 
-/// Cuts spans, if the form can: prints the kernels before the walk.
+/// Cuts spans, if the form can: prints the kernels around the walk.
 static void printSpans(func::FuncOp function, ScanForm &form, const Nest &walk,
-                       const cpu::AxisOrder &order, Program &program) {
+                       const cpu::AxisOrder &order, Program &program,
+                       Program &behind) {
   ScanTiles tiles = tilesOf(form);
-  Nest locals = walk, join = walk;
+  Nest nest = walk;
   form.spanTokens = spanTokensOf(function, form);
-  SpanLocals printer(form, tiles, locals, order);
-  if (!printer.isPrintable()) {
+  bool isPrintable = form.isReverse
+                         ? SpanCorrector(form, tiles, nest, order).isPrintable()
+                         : SpanLocals(form, tiles, nest, order).isPrintable();
+  if (!isPrintable) {
     form.spanTokens = 0;
     return;
   }
   program.spanTokens = form.spanTokens;
-  program.workspaces = spanWorkspaces(form, tiles, walk);
-  program.kernels = {SpanLocals(form, tiles, locals, order).print(function),
-                     SpanJoiner(form, tiles, join, order).print(function)};
-  program.nests = {locals, join};
+  program.workspaces = spanWorkspaces(function, form, tiles, walk);
+  auto add = [&]<typename Printer>(Program &to) {
+    Nest own = walk;
+    to.kernels.push_back(Printer(form, tiles, own, order).print(function));
+    to.nests.push_back(own);
+  };
+  if (form.isReverse) {
+    add.operator()<SpanDecays>(program);
+    add.operator()<SpanJoiner>(behind);
+    add.operator()<SpanCorrector>(behind);
+  } else {
+    add.operator()<SpanLocals>(program);
+    add.operator()<SpanJoiner>(program);
+  }
 }
 
 Program printProgram(func::FuncOp function) {
-  Program program;
+  Program program, behind;
   program.head = "// " + function.getName().str();
   if (auto plan = function->getAttrOfType<StringAttr>("chunk.plan")) {
     program.head += ": " + plan.str();
@@ -302,7 +316,7 @@ Program printProgram(func::FuncOp function) {
   std::vector<Nest> nests = describeNests(function);
   if (!forms.empty() && forms.front()) {
     program.head += scanPrelude;
-    printSpans(function, *forms.front(), nests.front(), order, program);
+    printSpans(function, *forms.front(), nests.front(), order, program, behind);
     program.head += program.spanTokens > 0 ? spanPrelude : "";
   }
   std::size_t buffers = function.getNumArguments() + program.workspaces.size() +
@@ -315,6 +329,8 @@ Program printProgram(func::FuncOp function) {
         form ? ScanPrinter(*form, tilesOf(*form), nest, order).print(function)
              : KernelPrinter(function, forall, nest, order).print());
     program.nests.push_back(nest);
+    llvm::append_range(program.kernels, std::exchange(behind.kernels, {}));
+    llvm::append_range(program.nests, std::exchange(behind.nests, {}));
   }
   return program;
 }

@@ -4,6 +4,7 @@
 #include "compiler/target/cuda/ScanAdders.h"
 
 #include "compiler/target/cuda/ScalarPrinter.h"
+#include "compiler/target/cuda/ScanSpans.h"
 
 using namespace mlir;
 
@@ -39,6 +40,7 @@ void ScanAdders::printAdders() {
   f.text.line("if (done < count) add(done, Choice<false>());");
   f.text.close();
   closeUnits();
+  printSpanTotals();
   printTotals();
   f.text.close();
 }
@@ -60,8 +62,9 @@ std::int64_t ScanAdders::entriesPerRound() const {
 void ScanAdders::printTargets() {
   f.text.line("const int adder = thread / 32, columnAdder = " +
               number(tiles.adderWarps - 1) + " - adder;");
-  const std::string &length = sequence().length;
-  std::string first = form.isReverse ? "(" + length + " - 1)" : sequence().begin;
+  const std::string &length = sequence().end;
+  std::string first =
+      form.isReverse ? "(" + length + " - 1)" : sequence().begin;
   targets.clear();
   for (const Node *node : form.stores) {
     auto store = cast<chunk::StoreOp>(node->op);
@@ -82,7 +85,37 @@ void ScanAdders::printTargets() {
                         strideOf(store.getBuffer(), node->axes[0].name);
     }
     targets[node] = target;
+    if (int wide = form.spanTokens > 0 ? widePlace(form, node) : -1;
+        wide >= 0) {
+      printWideTarget(node, wide, first);
+    }
   }
+}
+
+/// Where the result waits as f32, if the span is not alone.
+void ScanAdders::printWideTarget(const Node *node, int wide,
+                                 const std::string &first) {
+  auto store = cast<chunk::StoreOp>(node->op);
+  std::string buffer = "wide" + number(wide);
+  Target target{f.text.name(buffer + "_to"), f.text.name(buffer + "_perToken"),
+                ""};
+  std::string entry = "(" + entryOf(form.isRow(node)) + ")";
+  f.text.line("float *" + target.name + " = &" +
+              onWide(addressOf(store.getBuffer(), store.getIndices(), first,
+                               entry, entry),
+                     f.buffers.lookup(store.getBuffer()), wide) +
+              ";");
+  auto onWideStride = [&](StringRef axis) {
+    std::string stride = strideOf(store.getBuffer(), axis);
+    return buffer + stride.substr(stride.rfind(".strides"));
+  };
+  f.text.line("const Index " + target.perToken + " = " +
+              (form.isReverse ? "-" : "") + onWideStride("T") + ";");
+  if (!node->axes.empty()) {
+    target.perRound =
+        number(entriesPerRound()) + " * " + onWideStride(node->axes[0].name);
+  }
+  wideTargets[node] = target;
 }
 
 /// The pointers go on to the next group's tokens.
@@ -91,6 +124,13 @@ void ScanAdders::printNextTargets() {
     const Target &target = targets[node];
     f.text.line(target.name + " += (isFull.value ? " + number(tiles.group) +
                 " : count - done) * " + target.perToken + ";");
+  }
+  for (const Node *node : form.stores) {
+    if (wideTargets.contains(node)) {
+      const Target &target = wideTargets[node];
+      f.text.line(target.name + " += (isFull.value ? " + number(tiles.group) +
+                  " : count - done) * " + target.perToken + ";");
+    }
   }
 }
 
@@ -272,13 +312,21 @@ void ScanAdders::printStores(ScanSum::Kind kind, std::int64_t x) {
       condition += (condition.empty() ? "" : " && ") +
                    (f.spans[store.getFirst()].origin + " == 0");
     }
-    const Target &target = targets[node];
-    std::string at = "p * " + target.perToken;
-    if (x > 0) {
-      at += " + " + number(x) + " * " + target.perRound;
+    auto print = [&](const Target &target, const std::string &also) {
+      std::string at = "p * " + target.perToken;
+      if (x > 0) {
+        at += " + " + number(x) + " * " + target.perRound;
+      }
+      std::string all = condition;
+      all += (all.empty() || also.empty() ? "" : " && ") + also;
+      f.text.line((all.empty() ? "" : "if (" + all + ") ") + "narrow(" +
+                  target.name + "[" + at + "], " + value + ");");
+    };
+    bool isWide = wideTargets.contains(node);
+    print(targets[node], isWide ? "span.count == 1" : "");
+    if (isWide) {
+      print(wideTargets[node], "span.count > 1");
     }
-    f.text.line((condition.empty() ? "" : "if (" + condition + ") ") +
-                "narrow(" + target.name + "[" + at + "], " + value + ");");
   }
 }
 

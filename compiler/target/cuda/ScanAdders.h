@@ -38,7 +38,7 @@ private:
   void declareTotals();
   void addTotals();
   void addVectorTotals(bool isRow);
-  void printTotals();
+  void printTotals(), printSpanTotals();
   void printVectorTotals(bool isRow);
   void printTotal(const Node *node, const std::string &entry);
   std::string timesDecay(const std::string &value, int degree);
@@ -49,7 +49,8 @@ private:
   struct Target {
     std::string name, perToken, perRound;
   };
-  llvm::DenseMap<const Node *, Target> targets;
+  llvm::DenseMap<const Node *, Target> targets, wideTargets;
+  void printWideTarget(const Node *node, int wide, const std::string &first);
 };
 
 } // namespace recurra::cuda

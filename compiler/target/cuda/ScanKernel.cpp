@@ -43,10 +43,13 @@ static constexpr const char *names[] = {
     "starts",      "cut",         "votes",    "logSums",
     "vote",        "earlier"};
 static constexpr const char *spanNames[] = {
-    "span",      "slot",       "TokenSpan", "spansOf",      "findSpan",
-    "firstSlot", "decayToEnd", "numbers",   "multiplyUnit", "remaining",
-    "tile",      "word",       "pair",      "piece",        "entered",
-    "factors",   "part",       "low",       "high",         "perFour"};
+    "span",       "slot",       "TokenSpan", "spansOf",      "findSpan",
+    "firstSlot",  "decayToEnd", "numbers",   "multiplyUnit", "remaining",
+    "tile",       "word",       "pair",      "piece",        "entered",
+    "factors",    "part",       "low",       "high",         "perFour",
+    "spanTotals", "changes",    "whole",     "inner",        "change",
+    "result",     "r",          "wide0",     "wide1",        "wide2",
+    "wide3"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)
@@ -304,7 +307,7 @@ std::string ScanKernel::loopResult(const Node *node) const {
   }
   for (auto [i, adjoint] : llvm::enumerate(form.adjoints)) {
     if (adjoint.index == number) {
-      return adjointNames[i] + "[a][n][e]";
+      return adjointNames[i] + elementText;
     }
   }
   return stateNames[number] + "[a][n][e]";

@@ -99,43 +99,6 @@ bool SpanLocals::findProducts() {
 // Layout
 //===----------------------------------------------------------------------===//
 
-/// A token's vectors are copied as they lie in memory. Lanes that read pairs of
-/// tokens together meet on no bank: the words between two tokens are 4 more
-/// than a multiple of 8.
-void SpanLocals::addVectors(const Node *node) {
-  node = peel(node);
-  bool isKnown = llvm::any_of(
-      raws, [&](const ScanVector &raw) { return isSame(raw.load, node); });
-  if (node->kind == Kind::CopyIn && node->axes.size() == 1 && !isKnown) {
-    auto load = cast<chunk::LoadOp>(node->op);
-    auto type = load.getBuffer().getType();
-    constexpr std::int64_t piece = 16;
-    std::int64_t bytes = type.getElement().getIntOrFloatBitWidth() / 8;
-    std::int64_t width = form.isRow(node) ? tiles.rows() : tiles.columns();
-    std::int64_t pitch = ceilDiv(width * bytes, piece) * piece;
-    pitch += pitch % (2 * piece) == 0 ? piece : 0;
-    raws.push_back({node,
-                    f.text.name(f.buffers.lookup(load.getBuffer()) + "_tokens"),
-                    pitch / bytes, rawBytes, false});
-    rawBytes += ceilDiv(2 * pitch * scanUnit, 128) * 128;
-  }
-  for (const Node *operand : node->operands) {
-    addVectors(operand);
-  }
-}
-
-/// The sums of vectors within a number. False for sums within sums.
-bool SpanLocals::addSums(const Node *node) {
-  node = peel(node);
-  if (node->kind != Kind::Reduce) {
-    return llvm::all_of(node->operands,
-                        [&](const Node *operand) { return addSums(operand); });
-  }
-  values.operand(node, 0);
-  prepared(node->operands[0], "i");
-  return !hasSum(node->operands[0]);
-}
-
 std::int64_t SpanLocals::tilesOf(const SpanFactor &factor) const {
   return factor.isRow ? tiles.rows() / 16 : tiles.columns() / 8;
 }
@@ -152,7 +115,7 @@ std::int64_t SpanLocals::sharedBytes() const {
 }
 
 /// Runs the printers for the numbers that they ask for; their text is dropped.
-void SpanLocals::layOut() {
+bool SpanLocals::layOut() {
   KernelText kept = f.text;
   raws.clear();
   rawBytes = unitWords = 0;
@@ -165,20 +128,15 @@ void SpanLocals::layOut() {
   if (form.hasVectorDecay()) {
     logOf("i");
   }
-  for (std::size_t known = 0; known < values.operands.size();) {
-    addSums(values.operands[known++]->node); // may ask for more
-  }
+  bool isPlain = placeNumbers();
   f.text = kept;
-  tokenNumbers = 1;
-  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
-    operand->offset = tokenNumbers++;
-  }
   for (const SpanFactor &factor : factors) {
     llvm::for_each(factor.vectors, [&](const Node *node) { addVectors(node); });
   }
   if (form.hasVectorDecay()) {
     addVectors(form.decay);
   }
+  return isPlain;
 }
 
 bool SpanLocals::isPrintable() {
@@ -190,12 +148,7 @@ bool SpanLocals::isPrintable() {
   if (!isPlain || !findProducts()) {
     return false;
   }
-  layOut();
-  return sharedBytes() <= mostShared &&
-         llvm::all_of(values.operands,
-                      [&](const std::unique_ptr<ScanOperand> &operand) {
-                        return addSums(operand->node);
-                      });
+  return layOut() && sharedBytes() <= mostShared;
 }
 
 } // namespace recurra::cuda

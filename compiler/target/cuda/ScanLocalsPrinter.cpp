@@ -9,8 +9,6 @@ using namespace mlir;
 
 namespace recurra::cuda {
 
-using Kind = Node::Kind;
-
 std::string SpanLocals::print(func::FuncOp function) {
   findProducts();
   printHead(function);
@@ -18,7 +16,8 @@ std::string SpanLocals::print(func::FuncOp function) {
   f.text.line("if (span.number + 1 == span.count) continue;");
   printNumbers();
   printDecay();
-  printCopy();
+  printCopy(sequence().begin + " + " + number(form.spanTokens - scanUnit) +
+            " - unit * 16");
   printUnits();
   printLocals();
   f.text.close();
@@ -43,12 +42,9 @@ void SpanLocals::printHead(func::FuncOp function) {
               "_locals(const __grid_constant__ Buffers buffers,\n        const "
               "__grid_constant__ Shape shape, Index tasks, char *scratch)");
   printBuffers(function, f);
-  printSpanBuffers(function, f);
+  printSpanBuffers(function, f, form);
   layOut();
-  f.text.line("const int thread = threadIdx.x, lane = threadIdx.x % 32;");
-  f.text.line("const int warp = uniform(threadIdx.x / 32);");
-  f.text.line("const int warpRow = warp % " + number(tiles.warpRows) +
-              ", warpColumn = warp / " + number(tiles.warpRows) + ";");
+  printRole();
   f.text.comment("Shared memory: the numbers of all tokens, two units of words "
                  "and of vectors as they lie in memory.");
   f.text.line("char *const shared = sharedMemory();");
@@ -59,74 +55,12 @@ void SpanLocals::printHead(func::FuncOp function) {
     f.text.line("float *const factors = words + " + number(2 * unitWords) +
                 ";");
   }
-  std::int64_t bytes = sharedBytes() - rawBytes;
-  for (const ScanVector &raw : raws) {
-    auto type = cast<chunk::LoadOp>(raw.load->op).getBuffer().getType();
-    std::string element = storedName(type.getElement());
-    f.text.line(element + " *const " + raw.name + " = reinterpret_cast<" +
-                element + " *>(shared + " + number(bytes + raw.offset) + ");");
-  }
+  printRaws(sharedBytes() - rawBytes);
 }
 
 //===----------------------------------------------------------------------===//
 // Numbers
 //===----------------------------------------------------------------------===//
-
-/// Of all tokens, first the logs of decays that are numbers.
-void SpanLocals::printNumbers() {
-  std::string tokens = number(form.spanTokens);
-  sequenceName = sequence().begin + " + t";
-  f.text.open("for (int t = thread; t < " + tokens + "; t += " + threads() +
-              ")");
-  f.text.line("float *const now = numbers + t * " + number(tokenNumbers) + ";");
-  bool isNumber = form.decay && !form.hasVectorDecay();
-  f.text.line("now[0] = " + (isNumber ? logOf("") : "0.0f") + ";");
-  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
-    if (!hasSum(operand->node)) {
-      f.text.line("now[" + number(operand->offset) +
-                  "] = " + prepared(operand->node, "") + ";");
-    }
-  }
-  f.text.close();
-  f.text.line("syncBlock();");
-  if (llvm::any_of(values.operands,
-                   [](auto &operand) { return hasSum(operand->node); })) {
-    printNumberSums();
-  }
-  sequenceName.clear();
-}
-
-/// A warp adds up a token's vectors, then makes numbers of the sums.
-void SpanLocals::printNumberSums() {
-  f.text.open("for (int t = warp; t < " + number(form.spanTokens) +
-              "; t += " + number(tiles.computeWarps()) + ")");
-  f.text.line("float *const now = numbers + t * " + number(tokenNumbers) + ";");
-  auto isSum = [](const ScanOperand &operand) {
-    return operand.node->kind == Kind::Reduce;
-  };
-  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
-    if (!isSum(*operand)) {
-      continue;
-    }
-    const Node *source = operand->node->operands[0];
-    std::string name = f.text.name("total");
-    f.text.line("float " + name + " = 0;");
-    f.text.line("for (int i = lane; i < " +
-                (form.isRow(source) ? rowsHere() : columnsHere()) +
-                "; i += 32) " + name + " += " + prepared(source, "i") + ";");
-    f.text.line("overLanes<false>(" + name + ", lane);");
-    f.text.line("now[" + number(operand->offset) + "] = " + name + ";");
-  }
-  f.text.line("__syncwarp();");
-  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
-    if (hasSum(operand->node) && !isSum(*operand)) {
-      f.text.line("now[" + number(operand->offset) +
-                  "] = " + prepared(operand->node, "") + ";");
-    }
-  }
-  f.text.close();
-  f.text.line("syncBlock();");
-}
 
 /// Before units are walked; of a vector decay, what each thread's entries need.
 void SpanLocals::printDecay() {
@@ -167,25 +101,6 @@ void SpanLocals::printVectorDecay() {
 //===----------------------------------------------------------------------===//
 // Units
 //===----------------------------------------------------------------------===//
-
-void SpanLocals::printCopy() {
-  f.text.open("auto copy = [&](int unit)");
-  f.text.line("const Index first = " + sequence().begin + " + " +
-              number(form.spanTokens - scanUnit) + " - unit * 16;");
-  for (const ScanVector &raw : raws) {
-    auto load = cast<chunk::LoadOp>(raw.load->op);
-    f.text.line(
-        "copyTokens(" + raw.name + " + unit % 2 * " +
-        number(raw.pitch * scanUnit) + ", " + number(raw.pitch) + ", &" +
-        addressOf(load.getBuffer(), load.getIndices(), "first", "0", "0") +
-        ", " + strideOf(load.getBuffer(), "T") + ", " +
-        strideOf(load.getBuffer(), raw.load->axes[0].name) + ", 16, " +
-        (form.isRow(raw.load) ? rowsHere() : columnsHere()) + ", thread, " +
-        threads() + ");");
-  }
-  f.text.line("commitCopies();");
-  f.text.close("};");
-}
 
 /// A unit's vectors are on the way while the one before becomes words, and the
 /// one before that is multiplied.

@@ -321,7 +321,7 @@ std::string ScanPrinter::print(func::FuncOp function) {
   printHead();
   printBuffers(function, f);
   if (form.spanTokens > 0) {
-    printSpanBuffers(function, f);
+    printSpanBuffers(function, f, form);
     nest.tasks.front() = "P";
   }
   layOut();

@@ -55,7 +55,7 @@ private:
   // Warps that walk.
   void printWalkers();
   void printInitial();
-  void printEntered();
+  void printEntered(), printNothingArrived(), printHandedOn();
   void printTrace();
   void printTracedStep();
   void printMain();

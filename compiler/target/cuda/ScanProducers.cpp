@@ -86,7 +86,7 @@ void ScanProducers::printStaged() {
 
 /// Where the runs of a sequence begin to be walked.
 std::string ScanProducers::firstChunk() {
-  const std::string &length = sequence().length;
+  const std::string &length = sequence().end;
   std::string step = std::to_string(form.interval);
   return form.isReverse ? "(" + length + " - 1 + " + step + ") / " + step +
                               " * " + step + " - " + step
@@ -114,7 +114,8 @@ void ScanProducers::printRuns() {
   const std::string &length = sequence().end;
   std::string step = std::to_string(form.interval);
   f.text.open("auto enter = [&](Index chunk, int half) -> Place");
-  f.text.line("if (chunk < 0 || chunk >= " + length + ") return Place{};");
+  f.text.line("if (chunk < " + sequence().begin + " || chunk >= " + length +
+              ") return Place{};");
   f.text.line("const int run = " + length + " - chunk < " + step + " ? (int)(" +
               length + " - chunk) : " + step + ";");
   if (form.hasVectorDecay()) {
@@ -127,7 +128,8 @@ void ScanProducers::printRuns() {
     f.text.comment("The states at the ends of segments come from the run's "
                    "start, those at its own end from the next one's: only the "
                    "last run has none.");
-    f.text.line("const bool isHeld = chunk + " + step + " >= " + length + ";");
+    f.text.line("const bool isHeld = chunk + " + step +
+                " >= " + sequence().length + ";");
     f.text.line("const Segments &found = segments[half];");
     // Of matrix decays, those at the starts of units.
     bool isByUnit = form.hasMatrixDecay;

@@ -186,7 +186,9 @@ void ScanPrinter::storeMatrix(chunk::StoreOp store, StringRef value) {
 }
 
 void ScanPrinter::printFinal() {
-  if (form.spanTokens > 0) {
+  if (form.spanTokens > 0 && form.isReverse) {
+    printHandedOn();
+  } else if (form.spanTokens > 0) {
     f.text.line("if (span.number + 1 < span.count) continue;");
   }
   openElements();

@@ -269,6 +269,9 @@ protected:
     }
     CudaRun kernel(text, /*isScan=*/true, spanTokens);
     ASSERT_EQ(kernel.error, "") << kernel.source;
+    if (spanTokens > 0) {
+      EXPECT_EQ(kernel.spanTokens, spanTokens);
+    }
     bool isReverse = text.find("output-cotangent") != std::string::npos;
     bool isScaled = !call.extents.contains("D");
     EXPECT_EQ(GetParam().isHalf && isReverse && isScaled,
@@ -303,12 +306,12 @@ protected:
 
   /// Compares with the evaluator's gradients, and returns those.
   Gradients runBackward(ChunkRun &evaluator, const Values &cotangents,
-                        Arrays &arrays) {
+                        Arrays &arrays, std::int64_t spanTokens = 0) {
     Gradients gradients = evaluator.backward(cotangents);
     EXPECT_EQ(evaluator.error, "");
     add(arrays, Argument::OutputCotangent, cotangents.outputs);
     add(arrays, Argument::FinalStateCotangent, cotangents.finalStates);
-    run(evaluator.text, arrays);
+    run(evaluator.text, arrays, spanTokens);
     if (!HasFatalFailure()) {
       // States are walked back by subtraction, which loses digits.
       compare(arrays, gradients.inputs, Argument::InputGradient, 4e-3);
@@ -391,6 +394,18 @@ TEST_P(CudaScanSpanTest, WalksSpansFromWhatEntersThem) {
       }
     }
   }
+}
+
+TEST_P(CudaScanSpanTest, AddsWhatArrivesAtTheEndsOfSpans) {
+  ChunkRun evaluator(*recurrence, call, scanPlan());
+  Arrays arrays;
+  runForward(evaluator, arrays);
+  ASSERT_FALSE(HasFatalFailure());
+  Values cotangents = randomCotangents(*recurrence, call, random);
+  if (GetParam().isHalf) {
+    halve(cotangents.outputs);
+  }
+  runBackward(evaluator, cotangents, arrays, GetParam().span);
 }
 
 /// A loss reads outputs alone, or final states alone.
