@@ -87,35 +87,42 @@ void ScanAdders::printTargets() {
     targets[node] = target;
     if (int wide = form.spanTokens > 0 ? widePlace(form, node) : -1;
         wide >= 0) {
-      printWideTarget(node, wide, first);
+      widen(node, wide, target, first);
     }
   }
 }
 
-/// Where the result waits as f32, if the span is not alone.
-void ScanAdders::printWideTarget(const Node *node, int wide,
-                                 const std::string &first) {
+/// Two results in one: if the span is not alone, f32 that waits. The pointer
+/// and the strides are those of bytes.
+void ScanAdders::widen(const Node *node, int wide, const Target &narrow,
+                       const std::string &first) {
   auto store = cast<chunk::StoreOp>(node->op);
-  std::string buffer = "wide" + number(wide);
-  Target target{f.text.name(buffer + "_to"), f.text.name(buffer + "_perToken"),
-                ""};
+  auto type = store.getBuffer().getType();
+  std::string buffer = f.buffers.lookup(store.getBuffer());
+  std::string bytes = number(type.getElement().getIntOrFloatBitWidth() / 8);
   std::string entry = "(" + entryOf(form.isRow(node)) + ")";
-  f.text.line("float *" + target.name + " = &" +
+  Target target{f.text.name(buffer + "_place"), f.text.name(buffer + "_step"),
+                ""};
+  f.text.line("char *" + target.name +
+              " = span.count > 1 ? reinterpret_cast<char *>(&" +
               onWide(addressOf(store.getBuffer(), store.getIndices(), first,
                                entry, entry),
-                     f.buffers.lookup(store.getBuffer()), wide) +
-              ";");
-  auto onWideStride = [&](StringRef axis) {
+                     buffer, wide) +
+              ") : reinterpret_cast<char *>(" + narrow.name + ");");
+  auto step = [&](StringRef axis) {
     std::string stride = strideOf(store.getBuffer(), axis);
-    return buffer + stride.substr(stride.rfind(".strides"));
+    return "(span.count > 1 ? 4 * wide" + number(wide) +
+           stride.substr(stride.rfind(".strides")) + " : " + bytes + " * " +
+           stride + ")";
   };
   f.text.line("const Index " + target.perToken + " = " +
-              (form.isReverse ? "-" : "") + onWideStride("T") + ";");
+              (form.isReverse ? "-" : "") + step("T") + ";");
   if (!node->axes.empty()) {
     target.perRound =
-        number(entriesPerRound()) + " * " + onWideStride(node->axes[0].name);
+        number(entriesPerRound()) + " * " + step(node->axes[0].name);
   }
-  wideTargets[node] = target;
+  target.element = storedName(type.getElement());
+  targets[node] = target;
 }
 
 /// The pointers go on to the next group's tokens.
@@ -124,13 +131,6 @@ void ScanAdders::printNextTargets() {
     const Target &target = targets[node];
     f.text.line(target.name + " += (isFull.value ? " + number(tiles.group) +
                 " : count - done) * " + target.perToken + ";");
-  }
-  for (const Node *node : form.stores) {
-    if (wideTargets.contains(node)) {
-      const Target &target = wideTargets[node];
-      f.text.line(target.name + " += (isFull.value ? " + number(tiles.group) +
-                  " : count - done) * " + target.perToken + ";");
-    }
   }
 }
 
@@ -312,20 +312,19 @@ void ScanAdders::printStores(ScanSum::Kind kind, std::int64_t x) {
       condition += (condition.empty() ? "" : " && ") +
                    (f.spans[store.getFirst()].origin + " == 0");
     }
-    auto print = [&](const Target &target, const std::string &also) {
-      std::string at = "p * " + target.perToken;
-      if (x > 0) {
-        at += " + " + number(x) + " * " + target.perRound;
-      }
-      std::string all = condition;
-      all += (all.empty() || also.empty() ? "" : " && ") + also;
-      f.text.line((all.empty() ? "" : "if (" + all + ") ") + "narrow(" +
-                  target.name + "[" + at + "], " + value + ");");
-    };
-    bool isWide = wideTargets.contains(node);
-    print(targets[node], isWide ? "span.count == 1" : "");
-    if (isWide) {
-      print(wideTargets[node], "span.count > 1");
+    const Target &target = targets[node];
+    std::string at = "p * " + target.perToken;
+    if (x > 0) {
+      at += " + " + number(x) + " * " + target.perRound;
+    }
+    condition = condition.empty() ? "" : "if (" + condition + ") ";
+    if (target.element.empty()) {
+      f.text.line(condition + "narrow(" + target.name + "[" + at + "], " +
+                  value + ");");
+    } else {
+      f.text.line(condition + "narrowOrWait<" + target.element + ">(" +
+                  target.name + " + " + at + ", " + value +
+                  ", span.count > 1);");
     }
   }
 }

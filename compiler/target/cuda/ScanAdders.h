@@ -48,9 +48,12 @@ private:
   /// Of each store: a thread's pointer, and strides.
   struct Target {
     std::string name, perToken, perRound;
+    std::string element =
+        ""; ///< of bytes: what they are, unless they wait as f32
   };
-  llvm::DenseMap<const Node *, Target> targets, wideTargets;
-  void printWideTarget(const Node *node, int wide, const std::string &first);
+  llvm::DenseMap<const Node *, Target> targets;
+  void widen(const Node *node, int wide, const Target &narrow,
+             const std::string &first);
 };
 
 } // namespace recurra::cuda

@@ -46,9 +46,16 @@ bool SpanCorrector::expand(const Node *node, bool isNegative,
            (op == "arith.negf" ||
             expand(node->operands[1], isLastNegative, terms));
   }
-  if (op != "arith.mulf") {
-    return false;
+  if (op == "math.fma") {
+    return expandProduct(node, isNegative, terms) &&
+           expand(node->operands[2], isNegative, terms);
   }
+  return op == "arith.mulf" && expandProduct(node, isNegative, terms);
+}
+
+/// The product of a node's first two operands.
+bool SpanCorrector::expandProduct(const Node *node, bool isNegative,
+                                  SmallVectorImpl<Term> &terms) const {
   bool isFirst = isCorrected(node->operands[0]);
   const Node *other = node->operands[isFirst ? 1 : 0];
   std::size_t known = terms.size();
@@ -186,6 +193,9 @@ SpanCorrector::deltaOfProduct(const Node *node) {
   bool isFirst = isCorrected(node->operands[0]);
   const Node *other = node->operands[isFirst ? 1 : 0];
   std::optional<Delta> value = delta(node->operands[isFirst ? 0 : 1]);
+  if (value && value->text.empty()) {
+    return value;
+  }
   if (!value || !form.isPrepared(other)) {
     return std::nullopt;
   }
@@ -220,6 +230,9 @@ std::optional<SpanCorrector::Delta> SpanCorrector::delta(const Node *node) {
   }
   if (op == "arith.mulf") {
     return deltaOfProduct(node);
+  }
+  if (op == "math.fma") {
+    return combine(deltaOfProduct(node), delta(node->operands[2]), "+");
   }
   if (op == "arith.select" && form.isPrepared(node->operands[0])) {
     std::optional<Delta> yes = delta(node->operands[1]);

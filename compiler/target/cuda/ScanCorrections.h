@@ -48,6 +48,8 @@ private:
   bool hasPlainResults() const;
   bool expand(const Node *node, bool isNegative,
               llvm::SmallVectorImpl<Term> &terms) const;
+  bool expandProduct(const Node *node, bool isNegative,
+                     llvm::SmallVectorImpl<Term> &terms) const;
   std::optional<Delta> delta(const Node *node);
   std::optional<Delta> deltaOfProduct(const Node *node);
   std::optional<Delta> deltaOfSum(const Node *reduce);

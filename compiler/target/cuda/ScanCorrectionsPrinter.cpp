@@ -128,7 +128,7 @@ void SpanCorrector::printAdjoints() {
   std::int64_t perAdjoint =
       tiles.rowTiles * tiles.columnTiles * threadCount() * 4;
   f.text.line("const float *const entered = " +
-              spanPlace(f, form, "entering", "slot + 1") + ";");
+              spanPlace(f, form, "carries", "slot + 1") + ";");
   adjointNames.clear();
   for (std::size_t i = 0; i < form.adjoints.size(); ++i) {
     std::string name = f.text.name("arriving");

@@ -43,13 +43,17 @@ static constexpr const char *names[] = {
     "starts",      "cut",         "votes",    "logSums",
     "vote",        "earlier"};
 static constexpr const char *spanNames[] = {
-    "span",       "slot",       "TokenSpan", "spansOf",      "findSpan",
-    "firstSlot",  "decayToEnd", "numbers",   "multiplyUnit", "remaining",
-    "tile",       "word",       "pair",      "piece",        "entered",
-    "factors",    "part",       "low",       "high",         "perFour",
-    "spanTotals", "changes",    "whole",     "inner",        "change",
-    "result",     "r",          "wide0",     "wide1",        "wide2",
-    "wide3"};
+    "span",       "slot",       "TokenSpan",
+    "spansOf",    "findSpan",   "firstSlot",
+    "decayToEnd", "numbers",    "multiplyUnit",
+    "remaining",  "carries",    "narrowOrWait",
+    "tile",       "word",       "pair",
+    "piece",      "entered",    "factors",
+    "part",       "low",        "high",
+    "perFour",    "spanTotals", "changes",
+    "whole",      "inner",      "change",
+    "result",     "r",          "wide0",
+    "wide1",      "wide2",      "wide3"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)

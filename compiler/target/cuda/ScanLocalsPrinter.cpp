@@ -260,7 +260,7 @@ void SpanLocals::printMultiply(const Product &product) {
 
 void SpanLocals::printLocals() {
   f.text.line("Four *const own = reinterpret_cast<Four *>(" +
-              spanPlace(f, form, "entering", "slot") + ") + thread;");
+              spanPlace(f, form, "carries", "slot") + ") + thread;");
   unrolled("n", tiles.columnTiles);
   unrolled("a", tiles.rowTiles);
   for (auto [i, state] : llvm::enumerate(stateNames)) {

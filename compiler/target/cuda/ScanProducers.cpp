@@ -111,7 +111,9 @@ void ScanProducers::printSegments(const std::string &step) {
 /// Lambdas that go from unit to unit: `enter` a run, which finds its segments,
 /// and `next`.
 void ScanProducers::printRuns() {
-  const std::string &length = sequence().end;
+  // Only a sequence's last run may be short: backward, its length tells.
+  const std::string &length =
+      form.isReverse ? sequence().length : sequence().end;
   std::string step = std::to_string(form.interval);
   f.text.open("auto enter = [&](Index chunk, int half) -> Place");
   f.text.line("if (chunk < " + sequence().begin + " || chunk >= " + length +
@@ -128,8 +130,7 @@ void ScanProducers::printRuns() {
     f.text.comment("The states at the ends of segments come from the run's "
                    "start, those at its own end from the next one's: only the "
                    "last run has none.");
-    f.text.line("const bool isHeld = chunk + " + step +
-                " >= " + sequence().length + ";");
+    f.text.line("const bool isHeld = chunk + " + step + " >= " + length + ";");
     f.text.line("const Segments &found = segments[half];");
     // Of matrix decays, those at the starts of units.
     bool isByUnit = form.hasMatrixDecay;

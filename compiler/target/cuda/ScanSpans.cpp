@@ -132,7 +132,7 @@ void printSpanBuffers(func::FuncOp function, KernelFrame &f,
   std::int64_t first = function.getNumArguments() +
                        std::distance(function.getOps<chunk::AllocOp>().begin(),
                                      function.getOps<chunk::AllocOp>().end());
-  std::vector<std::string> names = {"entering", "remaining", "spanTotals"};
+  std::vector<std::string> names = {"carries", "remaining", "spanTotals"};
   for (std::size_t i = 0; i < wideStores(form).size(); ++i) {
     names.push_back("wide" + std::to_string(i));
   }
@@ -170,7 +170,7 @@ void ScanPrinter::printEntered() {
   }
   f.text.open("if (span.number > 0)");
   f.text.line("const Four *const entered = reinterpret_cast<const Four *>(" +
-              spanPlace(f, form, "entering", "slot - 1") + ") + threadIdx.x;");
+              spanPlace(f, form, "carries", "slot - 1") + ") + threadIdx.x;");
   unrolled("n", tiles.columnTiles);
   unrolled("a", tiles.rowTiles);
   for (auto [i, state] : llvm::enumerate(stateNames)) {
@@ -204,7 +204,7 @@ void ScanPrinter::printNothingArrived() {
 void ScanPrinter::printHandedOn() {
   f.text.open("if (span.count > 1)");
   f.text.line("Four *const own = reinterpret_cast<Four *>(" +
-              spanPlace(f, form, "entering", "slot") + ") + threadIdx.x;");
+              spanPlace(f, form, "carries", "slot") + ") + threadIdx.x;");
   unrolled("n", tiles.columnTiles);
   unrolled("a", tiles.rowTiles);
   for (auto [i, adjoint] : llvm::enumerate(adjointNames)) {
@@ -352,10 +352,10 @@ void SpanJoiner::printSteps() {
               f.spans[cast<chunk::ForallOp>(*form.forall).getSpan(0)].origin +
               ");");
   f.text.line("Four *const entered = reinterpret_cast<Four *>(" +
-              spanPlace(f, form, "entering", slot) + ") + at;");
+              spanPlace(f, form, "carries", slot) + ") + at;");
   f.text.line("const float *const left = " +
               spanPlace(f, form, "remaining", slot) + ";");
-  f.text.line("const Index perFour = entering.strides[1] / 4;");
+  f.text.line("const Index perFour = carries.strides[1] / 4;");
   f.text.line("#pragma unroll 1");
   f.text.open(
       "for (Index done = 0; done + 1 < count; done += " + number(batch) + ")");
@@ -389,10 +389,10 @@ void SpanJoiner::printReverseSteps() {
               f.spans[cast<chunk::ForallOp>(*form.forall).getSpan(0)].origin +
               ") + count - 1;");
   f.text.line("Four *const entered = reinterpret_cast<Four *>(" +
-              spanPlace(f, form, "entering", slot) + ") + at;");
+              spanPlace(f, form, "carries", slot) + ") + at;");
   f.text.line("const float *const left = " +
               spanPlace(f, form, "remaining", slot) + ";");
-  f.text.line("const Index perFour = entering.strides[1] / 4;");
+  f.text.line("const Index perFour = carries.strides[1] / 4;");
   f.text.line("Four four = entered[0];");
   f.text.line("#pragma unroll 1");
   f.text.open("for (Index done = 1; done < count; done += 8)");

@@ -60,6 +60,12 @@ __device__ inline float decayToEnd(float *logs, int lane) {
   return expf(__shfl_sync(0xffffffffu, after, 0));
 }
 
+// A result, or what of it waits for what is to be added.
+template <typename T> __device__ inline void narrowOrWait(char *to, float x, bool waits) {
+  if (waits) *reinterpret_cast<float *>(to) = x;
+  else narrow(*reinterpret_cast<T *>(to), x);
+}
+
 // d += a b on bf16 operands, two to a word, of 16 tokens: a 16 rows, b 8
 // columns.
 #ifdef __CUDA_ARCH__
