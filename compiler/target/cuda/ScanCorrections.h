@@ -70,17 +70,22 @@ private:
   void printHead(mlir::func::FuncOp function);
   void printTask();
   void printLast();
-  void printNarrowed(const Node *store);
+  std::string endCondition(const Node *store);
+  struct Results {
+    std::string result, waiting, condition;
+  };
+  Results resultsOf(const Node *node, llvm::StringRef token,
+                    llvm::StringRef entry);
   void printAdjoints();
   void printFirstPairs();
   void printUnits();
   void printWeights();
   void printContractions();
   void printContraction(const Contraction &contraction);
-  void printVectors(bool isRow);
+  void printVectors(bool isLoad);
+  void printWords(const Node *store, bool isLoad);
   void printChanges();
   void printNumberStores();
-  void printStore(const Node *store, const std::string &value);
   std::int64_t widthOf(bool isRow) const {
     return isRow ? tiles.rows() : tiles.columns();
   }
@@ -91,7 +96,8 @@ private:
 
   std::vector<Contraction> contractions;
   std::vector<Pair> pairs;
-  bool isOfNumber = false; ///< what is stored
+  llvm::DenseMap<const Node *, std::string> waitingNames; ///< of words
+  bool isOfNumber = false;                                ///< what is stored
   std::int64_t contractedFloats = 0;
 };
 

@@ -60,49 +60,61 @@ void SpanCorrector::printHead(func::FuncOp function) {
   printRaws(sharedBytes() - rawBytes);
 }
 
-/// Nothing arrives at the last span's end.
-void SpanCorrector::printLast() {
-  for (const Node *store : wideStores(form)) {
-    std::string width =
-        number(store->axes.empty() ? 1 : widthOf(form.isRow(store)));
-    f.text.open("for (Index word = thread; word < (" + sequence().end + " - " +
-                sequence().begin + ") * " + width + "; word += " + threads() +
-                ")");
-    f.text.line("const Index token = " + sequence().begin + " + word / " +
-                width + ";");
-    f.text.line("const int i = (int)(word % " + width + ");");
-    printNarrowed(store);
-    f.text.close();
-  }
-}
-
 static bool isShort(std::int64_t width, const std::string &end) {
   return std::to_string(width) != end;
 }
 
-void SpanCorrector::printNarrowed(const Node *store) {
-  std::string end = store->axes.empty() ? "1" : endOf(form.isRow(store));
-  std::int64_t width = store->axes.empty() ? 1 : widthOf(form.isRow(store));
-  if (isShort(width, end)) {
-    f.text.line("if (i >= " + end + ") continue;");
+/// Nothing arrives at the last span's end.
+void SpanCorrector::printLast() {
+  constexpr std::int64_t batch = 8; // loads under way
+  for (const Node *store : wideStores(form)) {
+    std::int64_t width = store->axes.empty() ? 1 : widthOf(form.isRow(store));
+    std::string words = "(" + sequence().end + " - " + sequence().begin +
+                        ") * " + number(width);
+    f.text.open("for (Index done = 0; done < " + words +
+                "; done += " + number(batch * threadCount()) + ")");
+    f.text.line("float waiting[" + number(batch) + "];");
+    for (bool isLoad : {true, false}) {
+      unrolled("p", batch);
+      f.text.line("const Index word = done + p * " + threads() + " + thread;");
+      f.text.line("const Index token = " + sequence().begin + " + word / " +
+                  number(width) + ";");
+      f.text.line("const int i = (int)(word % " + number(width) + ");");
+      f.text.open("if (word < " + words + endCondition(store) + ")");
+      Results results = resultsOf(store, "token", "i");
+      f.text.line(isLoad ? "waiting[p] = " + results.waiting + ";"
+                         : results.condition + "narrow(" + results.result +
+                               ", waiting[p]);");
+      f.text.close();
+      f.text.close();
+    }
+    f.text.close();
   }
-  printStore(store, "");
 }
 
-/// Adds to what the walk left.
-void SpanCorrector::printStore(const Node *node, const std::string &value) {
+/// Of a vector whose width is padded.
+std::string SpanCorrector::endCondition(const Node *store) {
+  bool isRow = form.isRow(store);
+  bool isCut = !store->axes.empty() && isShort(widthOf(isRow), endOf(isRow));
+  return isCut ? " && i < " + endOf(isRow) : "";
+}
+
+/// Where a value is at last, and where the walk left it.
+SpanCorrector::Results
+SpanCorrector::resultsOf(const Node *node, StringRef token, StringRef entry) {
   auto store = cast<chunk::StoreOp>(node->op);
-  std::string address =
-      addressOf(store.getBuffer(), store.getIndices(), "token", "(i)", "(i)");
-  std::string wide = address;
+  Results results;
+  results.result =
+      addressOf(store.getBuffer(), store.getIndices(), token, entry, entry);
+  results.waiting = results.result;
   if (int place = widePlace(form, node); place >= 0) {
-    wide = onWide(address, f.buffers.lookup(store.getBuffer()), place);
+    results.waiting =
+        onWide(results.result, f.buffers.lookup(store.getBuffer()), place);
   }
-  std::string condition =
-      store.getFirst() ? "if (" + f.spans[store.getFirst()].origin + " == 0) "
-                       : "";
-  f.text.line(condition + "narrow(" + address + ", " + wide +
-              (value.empty() ? "" : " + " + value) + ");");
+  if (store.getFirst()) {
+    results.condition = "if (" + f.spans[store.getFirst()].origin + " == 0) ";
+  }
+  return results;
 }
 
 //===----------------------------------------------------------------------===//
@@ -205,12 +217,12 @@ void SpanCorrector::printUnits() {
   f.text.line("waitForCopies<0>();");
   f.text.line("syncBlock();");
   f.text.line("if (unit + 1 < " + units + ") copy(unit + 1);");
+  printVectors(/*isLoad=*/true);
   printWeights();
   f.text.line("syncBlock();");
   printContractions();
   f.text.line("syncBlock();");
-  printVectors(true);
-  printVectors(false);
+  printVectors(/*isLoad=*/false);
   if (!pairs.empty()) {
     printChanges();
     f.text.line("syncBlock();");
@@ -293,26 +305,47 @@ void SpanCorrector::printContraction(const Contraction &contraction) {
   f.text.close();
 }
 
-void SpanCorrector::printVectors(bool isRow) {
-  isOfNumber = false;
-  for (const Node *store : form.stores) {
-    bool isIt = isRow ? form.isRow(store) : form.isColumn(store);
-    if (!isIt || !isCorrected(store->operands[0])) {
-      continue;
-    }
-    std::int64_t width = widthOf(isRow);
-    f.text.open("for (int word = thread; word < " + number(16 * width) +
-                "; word += " + threads() + ")");
-    f.text.line("const int t = word / " + number(width) + ", i = word % " +
-                number(width) + ";");
-    if (isShort(width, endOf(isRow))) {
-      f.text.line("if (i >= " + endOf(isRow) + ") continue;");
-    }
+/// Each thread's words of a unit's vectors: what the walk left of them is on
+/// its way while the sums are made.
+void SpanCorrector::printWords(const Node *store, bool isLoad) {
+  std::int64_t width = widthOf(form.isRow(store));
+  std::int64_t words = scanUnit * width;
+  std::int64_t rounds = ceilDiv(words, threadCount());
+  if (isLoad) {
+    f.text.line("float " + waitingNames[store] + "[" + number(rounds) + "];");
+  }
+  unrolled("p", rounds);
+  f.text.line("const int word = p * " + threads() + " + thread, t = word / " +
+              number(width) + ", i = word % " + number(width) + ";");
+  f.text.line("const Index token = " + sequence().begin + " + at + t;");
+  std::string inside = words % threadCount() == 0
+                           ? std::string()
+                           : " && word < " + number(words);
+  inside += endCondition(store);
+  f.text.open(inside.empty() ? "" : "if (" + inside.substr(4) + ")");
+  Results results = resultsOf(store, "token", "i");
+  std::string waiting = waitingNames[store] + "[p]";
+  if (isLoad) {
+    f.text.line(waiting + " = " + results.waiting + ";");
+  } else {
     f.text.line("const float *const now = numbers + (at + t) * " +
                 number(tokenNumbers) + ";");
-    f.text.line("const Index token = " + sequence().begin + " + at + t;");
-    printStore(store, delta(store->operands[0])->text);
-    f.text.close();
+    f.text.line(results.condition + "narrow(" + results.result + ", " +
+                waiting + " + " + delta(store->operands[0])->text + ");");
+  }
+  f.text.close();
+  f.text.close();
+}
+
+void SpanCorrector::printVectors(bool isLoad) {
+  isOfNumber = false;
+  for (const Node *store : form.stores) {
+    if (!store->axes.empty() && isCorrected(store->operands[0])) {
+      if (isLoad) {
+        waitingNames[store] = f.text.name("waiting");
+      }
+      printWords(store, isLoad);
+    }
   }
 }
 
@@ -356,7 +389,10 @@ void SpanCorrector::printNumberStores() {
   f.text.line("const Index token = " + sequence().begin + " + at + t;");
   for (const Node *store : form.stores) {
     if (store->axes.empty() && isCorrected(store->operands[0])) {
-      printStore(store, delta(store->operands[0])->text);
+      Results results = resultsOf(store, "token", "i");
+      f.text.line(results.condition + "narrow(" + results.result + ", " +
+                  results.waiting + " + " + delta(store->operands[0])->text +
+                  ");");
     }
   }
   f.text.close();

@@ -217,7 +217,9 @@ void halve(std::string &text, const std::string &argument) {
     return;
   }
   std::string value = "%" + found[1].str();
-  for (const std::string &before : {value + ": ", value + "\\[[^\\]]*\\] : "}) {
+  std::string indexed = value + "\\[[^\\]]*\\] : ";
+  for (const std::string &before :
+       {value + ": ", indexed, indexed + "!chunk.tile<[^>]*>, "}) {
     text = std::regex_replace(text, std::regex("(" + before + ")" + type),
                               "$1$2bf16>");
   }
@@ -273,6 +275,9 @@ protected:
       if (GetParam().isHalf) {
         halve(text, std::string("input ") + name);
       }
+      if (GetParam().isHalf && spanTokens > 0) {
+        halve(text, std::string("input-gradient ") + name);
+      }
     }
     if (GetParam().isHalf) {
       halve(text, "output-cotangent o");
@@ -285,6 +290,8 @@ protected:
     bool isCut = !isReverse || kernel.source.find("logSums") == text.npos;
     if (spanTokens > 0) {
       EXPECT_EQ(kernel.spanTokens == spanTokens, isCut);
+      EXPECT_EQ(GetParam().isHalf && isReverse && isCut,
+                kernel.source.find("narrowOrWait<bf16>(") != text.npos);
     }
     bool isScaled = !call.extents.contains("D");
     EXPECT_EQ(GetParam().isHalf && isReverse && isScaled,
