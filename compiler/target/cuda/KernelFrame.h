@@ -29,7 +29,7 @@ struct SpanText {
 
 struct SequenceText {
   std::string row, start, length, first;
-  std::string begin = "0", end = ""; ///< tokens of it that a task has
+  std::string begin = "0", end = ""; ///< of the tokens that a task has
 };
 
 /// Memory as one tile sees it: a typed pointer to its first element, and what
@@ -90,8 +90,7 @@ public:
   // Spans.
   /// Tasks that share a sequence's tokens; 1: a task has them all.
   std::int64_t tokenParts = 1;
-  /// A task has one span of so many tokens; 0: it has all of a sequence.
-  std::int64_t spanTokens = 0;
+  std::int64_t spanTokens = 0; ///< that a task has; 0: all of a sequence
   /// Which spans of the nest the variable `task` stands for.
   void enterTask();
   std::string countOf(mlir::Value span);
@@ -109,9 +108,8 @@ public:
              bool isPrivate, mlir::Type type);
 
 private:
-  std::string totalOf(mlir::Value span);
+  std::string totalOf(mlir::Value span), enterSlot();
   void enterSequence(mlir::Value span);
-  std::string enterSlot();
   std::string slotOfTokens(mlir::Value span, std::int64_t per);
   std::string position(mlir::Value span, std::int64_t window);
   std::string condition(const MemoryView &view, const Point &point) const;

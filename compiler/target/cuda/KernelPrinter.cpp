@@ -8,7 +8,7 @@
 #include "compiler/target/cuda/ScanCorrections.h"
 #include "compiler/target/cuda/ScanPrelude.h"
 #include "compiler/target/cuda/ScanPrinter.h"
-#include "compiler/target/cuda/ScanSpans.h"
+#include "compiler/target/cuda/ScanSpanKernels.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;

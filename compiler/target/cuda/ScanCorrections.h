@@ -4,7 +4,7 @@
 // readout takes part. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "compiler/target/cuda/ScanSpans.h"
+#include "compiler/target/cuda/ScanSpanKernels.h"
 
 namespace recurra::cuda {
 

@@ -1,7 +1,7 @@
 // What the tokens of a span add to states that start at zero: which outer
 // products that is, and where their vectors lie.
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/target/cuda/ScanSpans.h"
+#include "compiler/target/cuda/ScanSpanKernels.h"
 
 using namespace mlir;
 

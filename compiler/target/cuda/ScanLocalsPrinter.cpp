@@ -3,7 +3,7 @@
 // is left to the span's end. No readout, no order within a unit.
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/KernelPrinter.h"
-#include "compiler/target/cuda/ScanSpans.h"
+#include "compiler/target/cuda/ScanSpanKernels.h"
 
 using namespace mlir;
 

@@ -1,7 +1,7 @@
 // What kernels of spans do with tokens: their numbers, sums of vectors among
 // them, and copies of the vectors of 16 tokens at a time.
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/target/cuda/ScanSpans.h"
+#include "compiler/target/cuda/ScanSpanKernels.h"
 
 using namespace mlir;
 
