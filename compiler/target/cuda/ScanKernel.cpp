@@ -3,6 +3,7 @@
 #include "compiler/target/cuda/ScanKernel.h"
 
 #include "compiler/target/cuda/ScalarPrinter.h"
+#include "compiler/target/cuda/ScanSpans.h"
 
 using namespace mlir;
 
@@ -42,18 +43,6 @@ static constexpr const char *names[] = {
     "line",        "logSum",      "logNow",   "pieces",
     "starts",      "cut",         "votes",    "logSums",
     "vote",        "earlier"};
-static constexpr const char *spanNames[] = {
-    "span",       "slot",       "TokenSpan",
-    "spansOf",    "findSpan",   "firstSlot",
-    "decayToEnd", "numbers",    "multiplyUnit",
-    "remaining",  "carries",    "narrowOrWait",
-    "tile",       "word",       "pair",
-    "piece",      "entered",    "factors",
-    "part",       "low",        "high",
-    "perFour",    "spanTotals", "changes",
-    "whole",      "inner",      "change",
-    "result",     "r",          "wide0",
-    "wide1",      "wide2",      "wide3"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)
@@ -63,9 +52,7 @@ ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
   for (const char *name : names) {
     f.text.name(name);
   }
-  for (const char *name : spanNames) {
-    f.text.name(name);
-  }
+  reserveSpanNames(f.text);
   for (Operation &op : form.tokens->getRegion(0).front()) {
     for (Value result : op.getResults()) {
       std::string name = nameOf(result);

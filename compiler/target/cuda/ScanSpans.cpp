@@ -10,6 +10,24 @@ using namespace mlir;
 
 namespace recurra::cuda {
 
+/// What the printed text calls its own things.
+void reserveSpanNames(KernelText &text) {
+  for (const char *name : {"span",       "slot",       "TokenSpan",
+                           "spansOf",    "findSpan",   "firstSlot",
+                           "decayToEnd", "numbers",    "multiplyUnit",
+                           "remaining",  "carries",    "narrowOrWait",
+                           "tile",       "word",       "pair",
+                           "piece",      "entered",    "factors",
+                           "part",       "low",        "high",
+                           "perFour",    "spanTotals", "changes",
+                           "whole",      "inner",      "change",
+                           "result",     "r",          "wide0",
+                           "wide1",      "wide2",      "wide3",
+                           "waiting"}) {
+    text.name(name);
+  }
+}
+
 /// Long enough for the states between spans to cost little, short enough for
 /// few heads to fill a GPU. A whole number of runs.
 std::int64_t spanTokensOf(func::FuncOp function, const ScanForm &form) {

@@ -14,6 +14,7 @@
 namespace recurra::cuda {
 
 extern const char *const spanPrelude;
+void reserveSpanNames(KernelText &text);
 
 /// A function's attribute: tokens of a span, if not the usual number.
 inline constexpr llvm::StringLiteral spanAttr = "cuda.span";
