@@ -213,7 +213,7 @@ void SpanCorrector::printUnits() {
   f.text.line("copy(0);");
   f.text.line("#pragma unroll 1");
   f.text.open("for (int unit = 0; unit < " + units + "; ++unit)");
-  f.text.line("const int at = unit * 16;");
+  f.text.line("const int at = unit * 16, step = unit; // of the copies");
   f.text.line("waitForCopies<0>();");
   f.text.line("syncBlock();");
   f.text.line("if (unit + 1 < " + units + ") copy(unit + 1);");

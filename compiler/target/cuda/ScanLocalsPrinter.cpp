@@ -118,6 +118,7 @@ void SpanLocals::printUnits() {
   f.text.open("for (int unit = 0; unit <= " + units + "; ++unit)");
   f.text.line("const int at = " + number(form.spanTokens - scanUnit) +
               " - unit * 16;");
+  f.text.line("const int step = unit; // of the copies");
   f.text.line("waitForCopies<0>();");
   f.text.line("syncBlock();");
   f.text.line("if (unit + 1 < " + units + ") copy(unit + 1);");

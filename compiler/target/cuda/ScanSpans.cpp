@@ -23,7 +23,7 @@ void reserveSpanNames(KernelText &text) {
                            "whole",      "inner",      "change",
                            "result",     "r",          "wide0",
                            "wide1",      "wide2",      "wide3",
-                           "waiting"}) {
+                           "waiting",    "step"}) {
     text.name(name);
   }
 }
