@@ -303,6 +303,10 @@ static void printSpans(func::FuncOp function, ScanForm &form, const Nest &walk,
   }
 }
 
+std::string spansInPlan(std::int64_t tokens) {
+  return ", spans of " + std::to_string(tokens) + " tokens side by side";
+}
+
 Program printProgram(func::FuncOp function) {
   Program program, behind;
   program.head = "// " + function.getName().str();
@@ -312,13 +316,15 @@ Program printProgram(func::FuncOp function) {
   cpu::AxisOrder order(function, warpSize);
   std::string why;
   auto forms = findForms(function, order, why);
-  program.head += prelude;
   std::vector<Nest> nests = describeNests(function);
-  if (!forms.empty() && forms.front()) {
-    program.head += scanPrelude;
+  bool isScan = !forms.empty() && forms.front();
+  if (isScan) {
     printSpans(function, *forms.front(), nests.front(), order, program, behind);
-    program.head += program.spanTokens > 0 ? spanPrelude : "";
   }
+  bool hasSpans = program.spanTokens > 0;
+  program.head += hasSpans ? spansInPlan(program.spanTokens) : "";
+  program.head += std::string(prelude) + (isScan ? scanPrelude : "") +
+                  (hasSpans ? spanPrelude : "");
   std::size_t buffers = function.getNumArguments() + program.workspaces.size() +
                         llvm::range_size(function.getOps<chunk::AllocOp>());
   program.head += "\nstruct Buffers { Buffer list[" +

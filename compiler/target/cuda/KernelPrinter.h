@@ -21,6 +21,9 @@ struct Program {
 
 Program printProgram(mlir::func::FuncOp function);
 
+/// What a plan says of spans, behind the rest.
+std::string spansInPlan(std::int64_t tokens);
+
 /// Marks a function whose plan has the scan form.
 inline constexpr llvm::StringLiteral scanAttr = "cuda.scan";
 

@@ -216,7 +216,8 @@ void ScanPrinter::printNothingArrived() {
   f.text.close();
 }
 
-/// Backward, the adjoints at the start of a span that is not alone.
+/// Backward, the adjoints at the start of a span that is not alone; what pads
+/// them may be anything, and must not meet the others in sums.
 void ScanPrinter::printHandedOn() {
   f.text.open("if (span.count > 1)");
   f.text.line("Four *const own = reinterpret_cast<Four *>(" +
@@ -224,11 +225,15 @@ void ScanPrinter::printHandedOn() {
   unrolled("n", tiles.columnTiles);
   unrolled("a", tiles.rowTiles);
   for (auto [i, adjoint] : llvm::enumerate(adjointNames)) {
-    std::string four = adjoint + "[a][n]";
+    f.text.open("");
+    f.text.line("Four four;");
+    unrolled("e", 4);
+    f.text.line("four.x[e] = " + guarded(adjoint + "[a][n][e]") + ";");
+    f.text.close();
     f.text.line("own[(" + number(i * tiles.rowTiles * tiles.columnTiles) +
                 " + a * " + number(tiles.columnTiles) + " + n) * " +
-                number(32 * tiles.computeWarps()) + "] = Four{{" + four +
-                "[0], " + four + "[1], " + four + "[2], " + four + "[3]}};");
+                number(32 * tiles.computeWarps()) + "] = four;");
+    f.text.close();
   }
   f.text.close();
   f.text.close();

@@ -125,14 +125,20 @@ std::vector<Case> spanCases() {
     return given;
   };
   std::vector<std::int64_t> ragged = {0, 0, 129, 129, 130, 194, 258, 300, 300};
-  Sizes packed{1, 300, 2, 1, ragged, {}};
+  Sizes packed{1, 300, 1, 1, ragged, {}};
   return {
       of({"palimpsa", "Spans", {1, 300, 2, 1, {}, {}}}, 64, false, false),
       of({"palimpsa", "SpansMixed", packed, 18, 40, 16}, 64, false, true),
       of({"palimpsa", "SpansHalf", packed, 16, 24}, 128, true, true),
       of({"palimpsa", "SpansGrouped", {2, 128, 2, 2, {}, {}}, 17}, 64, true,
          true),
-      of({"sigmoid_gate", "Spans", packed, 18, 40, 16}, 64, false, false),
+      of({"sigmoid_gate",
+          "Spans",
+          {1, 150, 1, 1, {0, 140, 150}, {}},
+          18,
+          40,
+          16},
+         64, false, false),
       of({"unit_keys", "Spans", {1, 193, 1, 1, {}, {}}, 18, 20}, 64, true,
          false),
       of({"linear_attention", "Spans", {1, 130, 1, 1, {}, {}}}, 64, true,
