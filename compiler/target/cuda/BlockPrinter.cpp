@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/BlockPrinter.h"
 
+#include "compiler/target/cuda/TileMemory.h"
+
 using namespace mlir;
 
 namespace recurra::cuda {
@@ -82,14 +84,21 @@ void BlockPrinter::printLoad(Node &node) {
       hint.empty() ? nameOf(load.getResult()) : hint + (isToken ? "_t" : "_s");
   Home home = f.makeHome(hint, node.axes);
   f.declare(home, node.element);
+  homes[&node] = home;
+  if (f.memory && f.memory->load(load, home, node.axes)) {
+    return;
+  }
   MemoryView view =
       f.viewOf(load.getBuffer(), load.getIndices(), node.axes, false);
   f.load(view, home, node.axes, node.element);
-  homes[&node] = home;
 }
 
 void BlockPrinter::printStore(Node &node) {
   auto store = cast<chunk::StoreOp>(node.op);
+  if (f.memory &&
+      f.memory->store(store, homeOf(f, homes, node.operands[0]), node.axes)) {
+    return;
+  }
   f.text.open(store.getFirst()
                   ? "if (" + f.spans[store.getFirst()].origin + " == 0)"
                   : std::string());
@@ -264,6 +273,9 @@ void BlockPrinter::printFor(Node &node) {
     f.homes[carry] = home;
     f.homes[op.getResult(i)] = home;
     carries.push_back(home);
+  }
+  if (f.memory && f.memory->loop(op, carries)) {
+    return;
   }
   f.openSpanLoop(op.getSpan(), op.getReverse());
   BlockPrinter body(f, op.getBlock());

@@ -3,6 +3,7 @@
 #include "compiler/target/cuda/GroupPrinter.h"
 
 #include "compiler/target/cuda/ScalarPrinter.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -172,13 +173,18 @@ void GroupPrinter::finishReduce(const Node *node) {
   }
   const Home &home = homes[node];
   std::string name = home.name;
+  std::string isMax = node->isMax ? "true" : "false";
+  if (f.memory) {
+    std::string lanes = std::to_string(f.layout.lanes);
+    f.text.line("overPoint<" + isMax + ", " + lanes + ">(" + name + ", lane);");
+    return;
+  }
   if (home.steps.size() > 1) {
     name = "reinterpret_cast<" + f.typeName(node->element) + " (&)[" +
            std::to_string(f.layout.elementsPerLane(node->axes)) + "]>(" + name +
            ")";
   }
-  f.text.line("overLanes<" + std::string(node->isMax ? "true" : "false") +
-              ">(" + name + ", lane);");
+  f.text.line("overLanes<" + isMax + ">(" + name + ", lane);");
 }
 
 //===----------------------------------------------------------------------===//
@@ -198,7 +204,51 @@ std::string GroupPrinter::operand(const Node *node) {
   return isHere ? compute(node) : f.at(homeOf(f, homes, node), point);
 }
 
+static bool isOne(const Node *node) {
+  return node->kind == Kind::Constant &&
+         matchPattern(node->attributes.get("value"), m_OneFloat());
+}
+
+static bool isOp(const Node *node, StringRef name) {
+  return node->kind == Kind::Elementwise && node->name->getStringRef() == name;
+}
+
+/// y, if the node is 1 / (1 + exp(y)) and its parts serve nothing else.
+const Node *GroupPrinter::findSigmoid(const Node *node) const {
+  const Node *sum = node->operands.back();
+  auto isPart = [&](const Node *part, StringRef name) {
+    return isOp(part, name) && uses.lookup(part) == 1 && !names.contains(part);
+  };
+  if (!isOp(node, "arith.divf") || !isOne(node->operands[0]) ||
+      !isPart(sum, "arith.addf") || !isOne(sum->operands[0]) ||
+      !isPart(sum->operands[1], "math.exp")) {
+    return nullptr;
+  }
+  return sum->operands[1]->operands[0];
+}
+
+/// With the functions of the point prelude; empty if it has none for it.
+std::string GroupPrinter::computeFast(const Node *node) {
+  if (!f.memory || !node->element.isF32()) {
+    return "";
+  }
+  if (const Node *minus = findSigmoid(node)) {
+    bool isNegated = isOp(minus, "arith.negf") && !names.contains(minus);
+    return isNegated ? "sigmoidOf(" +
+                           withoutParentheses(operand(minus->operands[0])) + ")"
+                     : "sigmoidOf(-" + operand(minus) + ")";
+  }
+  if (isOp(node, "arith.divf") && !isOne(node->operands[0])) {
+    return "(" + operand(node->operands[0]) + " * reciprocal(" +
+           withoutParentheses(operand(node->operands[1])) + "))";
+  }
+  return "";
+}
+
 std::string GroupPrinter::computeElementwise(const Node *node) {
+  if (std::string fast = computeFast(node); !fast.empty()) {
+    return fast;
+  }
   SmallVector<std::string> operands;
   for (const Node *input : node->operands) {
     operands.push_back(operand(input));

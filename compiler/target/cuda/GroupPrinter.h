@@ -27,6 +27,8 @@ private:
   std::string compute(const cpu::Node *node);
   std::string mask(const cpu::Node *node);
   std::string computeElementwise(const cpu::Node *node);
+  std::string computeFast(const cpu::Node *node);
+  const cpu::Node *findSigmoid(const cpu::Node *node) const;
   bool crossesLanes(const cpu::Node *reduce) const;
   std::string hintOf(const cpu::Node *node) const;
 

@@ -110,19 +110,43 @@ void KernelFrame::closeLoops(const Axes &axes) {
   }
 }
 
+/// Points: the position of the first entry of the vector with entry `index`.
+std::string KernelFrame::vectorOf(const Axis &axis,
+                                  const std::string &index) const {
+  std::int64_t width = layout.width;
+  if (layout.rowsOf(axis) == width) {
+    return layout.first;
+  }
+  return layout.first + " + " + index +
+         (width == 1 ? "" : " / " + std::to_string(width)) + " * " +
+         std::to_string(layout.lanes * width);
+}
+
 std::string KernelFrame::entry(const Axis &axis, const Point &point) const {
   std::string index = indexOf(point, axis.name);
   if (!layout.isLane(axis.name)) {
     return index;
   }
-  return layout.rowsOf(axis) == 1 ? "lane" : "lane + 32 * " + index;
+  std::int64_t rows = layout.rowsOf(axis);
+  if (layout.first.empty()) {
+    return rows == 1 ? "lane" : "lane + 32 * " + index;
+  }
+  std::string vector = vectorOf(axis, index);
+  return layout.width == 1 ? vector
+         : rows > layout.width
+             ? vector + " + " + index + " % " + std::to_string(layout.width)
+             : vector + " + " + index;
 }
 
 std::string KernelFrame::isInside(const Axis &axis, const Point &point) const {
-  if (!layout.isLane(axis.name) || axis.size % warpSize == 0) {
+  std::int64_t together = layout.lanes * layout.width * layout.cuts;
+  if (!layout.isLane(axis.name) || axis.size % together == 0) {
     return "";
   }
-  return entry(axis, point) + " < " + std::to_string(axis.size);
+  std::string position = layout.first.empty()
+                             ? entry(axis, point)
+                             : vectorOf(axis, indexOf(point, axis.name));
+  return position + " < " + std::to_string(axis.size);
 }
 
 } // namespace recurra::cuda

@@ -50,6 +50,8 @@ using Point = llvm::SmallVector<std::pair<mlir::StringAttr, std::string>, 4>;
 /// The type of an element of the user's memory.
 std::string storedName(mlir::Type element);
 
+class TileMemory;
+
 class KernelFrame {
 public:
   KernelFrame(chunk::ForallOp forall, const cpu::AxisOrder &order)
@@ -58,6 +60,7 @@ public:
   chunk::ForallOp source;
   const cpu::AxisOrder &order;
   LaneLayout layout;
+  TileMemory *memory = nullptr; ///< if the kernel has its own way
   KernelText text;
   llvm::DenseMap<mlir::Value, Home> homes; ///< of tiles in scope
   llvm::DenseMap<mlir::Value, SpanText> spans;
@@ -69,7 +72,6 @@ public:
   };
   llvm::DenseMap<mlir::Value, Scratch> scratch;
 
-  // Tiles.
   std::string typeName(mlir::Type element) const;
   std::string dimensions(const Home &home) const;
   Home makeHome(llvm::StringRef hint, const Axes &axes);
@@ -79,7 +81,6 @@ public:
   std::string at(const Home &home, const Point &point) const;
   void copy(const Home &from, const Home &to, const Axes &axes);
 
-  // Loops over a lane's elements of some axes.
   void openLoops(const Axes &axes, Point &point);
   void closeLoops(const Axes &axes);
   /// The position on the axis itself.
@@ -87,15 +88,14 @@ public:
   /// Empty, or the condition that the lane holds an entry of the axis here.
   std::string isInside(const Axis &axis, const Point &point) const;
 
-  // Spans.
-  /// Tasks that share a sequence's tokens; 1: a task has them all.
-  std::int64_t tokenParts = 1;
+  std::int64_t tokenParts = 1; ///< tasks that share a sequence's tokens
   std::int64_t spanTokens = 0; ///< that a task has; 0: all of a sequence
   /// Which spans of the nest the variable `task` stands for.
   void enterTask();
   std::string countOf(mlir::Value span);
   void enterSpan(mlir::Value span, llvm::StringRef origin);
   void openSpanLoop(mlir::Value span, bool isReverse);
+  std::string beginOf(mlir::Value span), totalOf(mlir::Value span);
 
   // Memory.
   MemoryView viewOf(mlir::Value buffer, mlir::OperandRange indices,
@@ -108,9 +108,9 @@ public:
              bool isPrivate, mlir::Type type);
 
 private:
-  std::string totalOf(mlir::Value span), enterSlot();
+  std::string vectorOf(const Axis &axis, const std::string &index) const;
   void enterSequence(mlir::Value span);
-  std::string slotOfTokens(mlir::Value span, std::int64_t per);
+  std::string enterSlot(), slotOfTokens(mlir::Value span, std::int64_t per);
   std::string position(mlir::Value span, std::int64_t window);
   std::string condition(const MemoryView &view, const Point &point) const;
   void storeRow(const MemoryView &view, const Home &home, const Axis &axis,

@@ -4,11 +4,14 @@
 
 #include "compiler/passes/RecToChunk.h"
 #include "compiler/target/cuda/BlockPrinter.h"
+#include "compiler/target/cuda/PointPrelude.h"
+#include "compiler/target/cuda/PointPrinter.h"
 #include "compiler/target/cuda/Prelude.h"
 #include "compiler/target/cuda/ScanCorrections.h"
 #include "compiler/target/cuda/ScanPrelude.h"
 #include "compiler/target/cuda/ScanPrinter.h"
 #include "compiler/target/cuda/ScanSpanKernels.h"
+#include "compiler/target/cuda/VectorMemory.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -24,9 +27,11 @@ constexpr std::int64_t maxSharedBytes = 8192;
 
 class KernelPrinter {
 public:
+  /// `vectors`: threads have vectors, or null.
   KernelPrinter(func::FuncOp function, chunk::ForallOp forall, Nest &nest,
-                const cpu::AxisOrder &order)
-      : function(function), forall(forall), nest(nest), f(forall, order) {}
+                const cpu::AxisOrder &order, const VectorForm *vectors)
+      : function(function), forall(forall), nest(nest), vectors(vectors),
+        f(forall, order) {}
 
   std::string print();
 
@@ -34,12 +39,15 @@ private:
   void printHead();
   void printScratch();
   void printStaging();
+  void printTasks(StringRef worker, std::int64_t perBlock);
+  void printThreads();
   void printTask();
   Type element();
 
   func::FuncOp function;
   chunk::ForallOp forall;
   Nest &nest;
+  const VectorForm *vectors;
   KernelFrame f;
 };
 
@@ -53,6 +61,11 @@ static bool hasFreeTokens(chunk::ForallOp forall) {
 }
 
 std::string KernelPrinter::print() {
+  nest.warps = warpsPerBlock;
+  if (vectors) {
+    printThreads();
+    return f.text.str();
+  }
   constexpr std::int64_t tokenParts = 64;
   if (hasFreeTokens(forall)) {
     f.tokenParts = tokenParts;
@@ -64,14 +77,35 @@ std::string KernelPrinter::print() {
               std::to_string(warpsPerBlock) + " + threadIdx.x / 32;");
   printBuffers(function, f);
   printScratch();
-  f.text.open(
-      "for (Index task = warp; task < tasks; task += (Index)gridDim.x * " +
-      std::to_string(warpsPerBlock) + ")");
+  printTasks("warp", warpsPerBlock);
+  return f.text.str();
+}
+
+void KernelPrinter::printTasks(StringRef worker, std::int64_t perBlock) {
+  f.text.open("for (Index task = " + worker +
+              "; task < tasks; task += (Index)gridDim.x * " +
+              std::to_string(perBlock) + ")");
   printTask();
   f.text.close();
   f.text.close();
-  nest.warps = nest.workersPerBlock = warpsPerBlock;
-  return f.text.str();
+  nest.workersPerBlock = perBlock;
+}
+
+void KernelPrinter::printThreads() {
+  constexpr std::int64_t threads = warpSize * warpsPerBlock;
+  f.layout.lane = vectors->axis;
+  f.layout.lanes = 1;
+  f.layout.width = vectors->width;
+  f.layout.cuts = vectors->perTile();
+  f.layout.first = f.text.name("first");
+  nest.tasks.push_back(std::to_string(vectors->perTile()));
+  printHead();
+  f.text.line("const Index thread = (Index)blockIdx.x * " +
+              std::to_string(threads) + " + threadIdx.x;");
+  printBuffers(function, f);
+  VectorMemory memory(f, *vectors);
+  f.memory = &memory;
+  printTasks("thread", threads);
 }
 
 void KernelPrinter::printHead() {
@@ -82,11 +116,18 @@ void KernelPrinter::printHead() {
             (step == 1 ? "" : " by " + std::to_string(step));
   }
   f.text.line("");
-  f.text.comment("One warp for each of " + axes + "." +
-                 (f.layout.lane ? " " + f.layout.lane.str() +
-                                      " runs along the lanes: entry e in lane "
-                                      "e % 32."
-                                : ""));
+  if (vectors) {
+    f.text.comment("One thread for each of " + axes + " and " +
+                   std::to_string(vectors->width) + " neighbours along " +
+                   vectors->axis.str() + "; " + std::to_string(vectors->ahead) +
+                   " tokens loaded ahead.");
+  } else {
+    f.text.comment("One warp for each of " + axes + "." +
+                   (f.layout.lane ? " " + f.layout.lane.str() +
+                                        " runs along the lanes: entry e in "
+                                        "lane e % 32."
+                                  : ""));
+  }
   f.text.line("extern \"C\" __global__ void __launch_bounds__(" +
               std::to_string(32 * warpsPerBlock) + ")");
   f.text.open(nest.entry +
@@ -183,6 +224,16 @@ void KernelPrinter::printStaging() {
 
 void KernelPrinter::printTask() {
   f.enterTask();
+  if (vectors) {
+    // A tile at the end of the axis may have fewer entries, in whole vectors.
+    for (BlockArgument span : forall.getBlock().getArguments()) {
+      const SpanText &info = f.spans[span];
+      if (info.axis == vectors->axis && !info.valid.empty()) {
+        f.text.line("if (" + f.layout.first + " >= " + info.valid +
+                    ") continue;");
+      }
+    }
+  }
   BlockPrinter(f, forall.getBlock()).print();
 }
 
@@ -327,13 +378,25 @@ Program printProgram(func::FuncOp function) {
                   (hasSpans ? spanPrelude : "");
   std::size_t buffers = function.getNumArguments() + program.workspaces.size() +
                         llvm::range_size(function.getOps<chunk::AllocOp>());
+  std::vector<std::optional<PointForm>> points;
+  std::vector<std::optional<VectorForm>> vectors;
+  bool hasVectors = false;
+  for (auto forall : function.getOps<chunk::ForallOp>()) {
+    points.push_back(PointForm::find(forall));
+    vectors.push_back(VectorForm::find(forall));
+    hasVectors |= points.back() || vectors.back();
+  }
+  program.head += hasVectors ? pointPrelude : "";
   program.head += "\nstruct Buffers { Buffer list[" +
                   std::to_string(std::max<std::size_t>(buffers, 1)) + "]; };\n";
-  for (auto [forall, nest, form] :
-       llvm::zip(function.getOps<chunk::ForallOp>(), nests, forms)) {
+  for (auto [forall, nest, form, points, vectors] : llvm::zip(
+           function.getOps<chunk::ForallOp>(), nests, forms, points, vectors)) {
     program.kernels.push_back(
         form ? ScanPrinter(*form, tilesOf(*form), nest, order).print(function)
-             : KernelPrinter(function, forall, nest, order).print());
+        : points ? PointPrinter(function, forall, *points, nest, order).print()
+                 : KernelPrinter(function, forall, nest, order,
+                                 vectors ? &*vectors : nullptr)
+                       .print());
     program.nests.push_back(nest);
     llvm::append_range(program.kernels, std::exchange(behind.kernels, {}));
     llvm::append_range(program.nests, std::exchange(behind.nests, {}));

@@ -13,8 +13,9 @@ using cpu::ceilDiv;
 
 inline constexpr std::int64_t warpSize = 32;
 
-/// Entry e of the lane axis is in lane e % 32, row e / 32. A tile without that
-/// axis is in every lane.
+/// Entry e of the lane axis is in lane e % 32, row e / 32; in a kernel over
+/// points, `lanes` lanes hold vectors of `width` neighbours of a point's cut. A
+/// tile without that axis is in every lane.
 class LaneLayout {
 public:
   /// The lane axis of a top-level forall is the one with the fewest elements
@@ -27,11 +28,14 @@ public:
   }
   /// Entries of an axis that one lane holds.
   std::int64_t rowsOf(const Axis &axis) const {
-    return isLane(axis.name) ? ceilDiv(axis.size, warpSize) : axis.size;
+    return isLane(axis.name) ? ceilDiv(axis.size, lanes * width * cuts) * width
+                             : axis.size;
   }
   std::int64_t elementsPerLane(llvm::ArrayRef<Axis> axes) const;
 
   mlir::StringAttr lane; ///< null if no tile has axes
+  std::int64_t lanes = warpSize, width = 1, cuts = 1;
+  std::string first; ///< points: the variable of a lane's first entry
   /// Loops over more elements per lane are not unrolled, and the arrays that
   /// they index lie in local memory.
   std::int64_t maxUnrolled = 128;

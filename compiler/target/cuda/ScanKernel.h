@@ -5,6 +5,7 @@
 
 #include "compiler/Artifact.h"
 #include "compiler/target/cuda/KernelFrame.h"
+#include "compiler/target/cuda/ScanFragments.h"
 #include "compiler/target/cuda/ScanValues.h"
 
 namespace recurra::cuda {
@@ -21,7 +22,6 @@ class ScanKernel {
 protected:
   ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
              const cpu::AxisOrder &order);
-
   /// The digits of a whole number, as the printed text has them.
   static std::string number(std::int64_t x) { return std::to_string(x); }
   /// The sequence that a task walks along.
@@ -73,7 +73,6 @@ protected:
   std::int64_t matrixFloats() const {
     return usesMatrix ? tiles.rowTiles * 128 : 0;
   }
-
   // Barriers: numbered ones block, with those who arrive and those who wait.
   std::string numbered(llvm::StringRef action, llvm::StringRef event) const;
   std::string syncProducers() const;
@@ -99,6 +98,7 @@ protected:
   Nest &nest;
   KernelFrame f;
   ScanValues values;
+  ScanFragments fragments;
   llvm::DenseMap<const Node *, std::string> hints;
   llvm::SmallVector<std::string> stateNames, adjointNames, totalNames,
       parameterNames;

@@ -249,7 +249,7 @@ void SpanLocals::printMultiply(const Product &product) {
   for (std::int64_t i = 0; i < row.parts; ++i) {
     for (std::int64_t j = 0; j < column.parts && i + j < kept; ++j) {
       unrolled("a", tiles.rowTiles);
-      f.text.line("multiplyUnit(" + stateNames[product.state] +
+      f.text.line("multiplyDeep(" + stateNames[product.state] +
                   "[a][n], left[" + number(i) + "][a], right[" + number(j) +
                   "]);");
       f.text.close();

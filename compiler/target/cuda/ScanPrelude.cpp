@@ -71,6 +71,13 @@ __device__ inline void multiplyParts(float (&d)[4], const float (&a)[2], unsigne
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(b));
 }
+// The same, sixteen deep: a lane holds four columns of a and of b.
+__device__ inline void multiplyDeep(float (&d)[4], const float (&a)[4], const float (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])),
+        "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
+}
 // The same to f32's precision: operands in two parts each, the product of the
 // small ones left out.
 __device__ inline void multiplyExactly(float (&d)[4], const float (&x)[4], float b0, float b1) {
@@ -104,6 +111,14 @@ template <int n> __device__ inline void fetch(float (&to)[n], const float *from)
     }
   }
 }
+// Whether entries `stride` apart can be loaded by twos from even places on.
+__device__ inline bool isPaired(const float *from, Index stride) {
+  return stride == 1 && reinterpret_cast<unsigned long long>(from) % sizeof(Two) == 0;
+}
+__device__ inline void fetchPair(float (&to)[4], int e, const float *from) {
+  const Two two = *reinterpret_cast<const Two *>(from);
+  to[e] = two.x[0], to[e + 1] = two.x[1];
+}
 // Where part k of n of a lane lies among those of its warp: up to four side by
 // side, with gaps that keep the readers of one part on different banks.
 template <int n> __device__ inline int partAt(int k, int lane) {
@@ -112,13 +127,14 @@ template <int n> __device__ inline int partAt(int k, int lane) {
          : k < whole + pair ? n / 4 * 144 + lane * 2 + k - whole
                             : n / 4 * 144 + 32 * pair + lane;
 }
-template <int n> __device__ inline void putParts(float *to, const float (&parts)[n], int lane) {
+template <int n> __device__ inline void putParts(float *to, const float (&parts)[n], int lane, bool hasLast = true) {
 #pragma unroll
   for (int k = 0; k + 4 <= n; k += 4)
     *reinterpret_cast<Four *>(to + partAt<n>(k, lane)) = Four{{parts[k], parts[k + 1], parts[k + 2], parts[k + 3]}};
   if constexpr (n % 4 >= 2)
     *reinterpret_cast<Two *>(to + partAt<n>(n / 4 * 4, lane)) = Two{{parts[n / 4 * 4], parts[n / 4 * 4 + 1]}};
-  if constexpr (n % 2 == 1) to[partAt<n>(n - 1, lane)] = parts[n - 1];
+  if constexpr (n % 2 == 1)
+    if (hasLast) to[partAt<n>(n - 1, lane)] = parts[n - 1];
 }
 // The leading eight bits of x, as bf16 in the upper half of a word; the rest of
 // x stays. Three such parts are all of it.
@@ -130,6 +146,12 @@ __device__ inline unsigned takePart(float &x) {
 // Two parts in one word.
 __device__ inline float pairOf(unsigned low, unsigned high) {
   return __uint_as_float(__byte_perm(low, high, 0x7632));
+}
+// Of two words of two tokens each, eight tokens apart, those whose bit is set.
+__device__ inline void keep(float (&words)[2], unsigned tokens) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i, tokens >>= 8)
+    words[i] = __uint_as_float(__float_as_uint(words[i]) & ((tokens & 1 ? 0xffffu : 0u) | (tokens & 2 ? 0xffff0000u : 0u)));
 }
 template <bool isTrue> struct Choice { static constexpr bool value = isTrue; };
 
@@ -214,6 +236,51 @@ __device__ inline void findSegments(const float *logDecay, float *logScale, int 
     segments.count = found;
     segments.isStrong = !(fabsf(x) <= limit);
   }
+}
+
+// The same from the end on: what is left for the first segment is the shorter, so
+// that the last one, to whose start a run is walked twice, is long.
+__device__ inline void findSegmentsBack(const float *logDecay, float *logScale, int count, float limit, Segments &segments, int lane) {
+  unsigned long long starts = 0;
+  int end = count, found = 0;
+  const int t = 2 * lane;
+  const float x = t < count ? logDecay[t] : 0, y = t + 1 < count ? logDecay[t + 1] : 0;
+  while (end > 0) {
+    const float later = t + 1 < end ? y : 0;
+    float sum = (t < end ? x : 0) + later;
+#pragma unroll
+    for (int by = 1; by < 32; by *= 2) {
+      const float behind = __shfl_sync(0xffffffffu, sum, lane + by < 32 ? lane + by : lane);
+      sum += lane + by < 32 ? behind : 0;
+    }
+    // The decay of the segment's tokens after the odd and after the even one.
+    const float next = __shfl_sync(0xffffffffu, sum, lane < 31 ? lane + 1 : lane);
+    const float odd = lane < 31 ? next : 0, even = odd + later;
+    const unsigned evens = __ballot_sync(0xffffffffu, t < end && !(fabsf(even) <= limit));
+    const unsigned odds = __ballot_sync(0xffffffffu, t + 1 < end && !(fabsf(odd) <= limit));
+    const int evenCut = evens ? 2 * (31 - __clz(evens)) + 1 : 0, oddCut = odds ? 2 * (31 - __clz(odds)) + 2 : 0;
+    const int first = evenCut > oddCut ? evenCut : oddCut;
+    const float ofEven = __shfl_sync(0xffffffffu, even, first / 2), ofOdd = __shfl_sync(0xffffffffu, odd, first / 2);
+    const float all = first % 2 ? ofOdd : ofEven;
+    if (t >= first && t < end) logScale[t] = all - even;
+    if (t + 1 >= first && t + 1 < end) logScale[t + 1] = all - odd;
+    if (found == 0 && lane == 0) segments.last = first;
+    starts |= 1ull << first;
+    end = first;
+    ++found;
+  }
+  if (lane == 0) {
+    segments.first = starts;
+    segments.count = found;
+    segments.isStrong = !(fabsf(x) <= limit);
+  }
+}
+
+// Where the segment of token `from` ends, or `end`, if that comes earlier.
+__device__ inline int segmentEnd(unsigned long long first, int from, int end) {
+  const unsigned long long later = first >> from >> 1;
+  const int next = later ? from + __ffsll(later) : end;
+  return next < end ? next : end;
 }
 
 // Of places found in a unit, the earlier; bit 5 if either has it.

@@ -188,6 +188,7 @@ void ScanPrinter::collect() {
     sum.degree = sum.matrixDegree + sum.weightDegree;
   }
   placeSums();
+  findTotalBalance();
   printToken();
   markTraced();
   if (form.hasVectorDecay()) {
@@ -241,6 +242,7 @@ bool ScanPrinter::layOut() {
     placeOperands();
     placeRaw();
     if (sharedBytes() <= mostShared) {
+      placeFragments(mostShared);
       return true;
     }
   }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/target/cuda/ScanAdders.h"
+#include "compiler/target/cuda/ScanBalance.h"
 #include "compiler/target/cuda/ScanElement.h"
 
 namespace recurra::cuda {
@@ -31,6 +32,7 @@ private:
   void placeSums();
   void placeOperands();
   void placeRaw();
+  void placeFragments(std::int64_t mostShared);
   std::int64_t sharedBytes() const;
   void printHead();
   void printShared();
@@ -58,6 +60,9 @@ private:
   void printEntered(), printNothingArrived(), printHandedOn();
   void printTrace();
   void printTracedStep();
+  void printFragmentStep(const ScanProduct &product, const std::string &name);
+  void printFragmentTrace();
+  void printEntering();
   void printMain();
   void printEnter();
   void printLeave();
@@ -78,6 +83,11 @@ private:
   void printStep(ScanElement &element);
   void printStepBack();
   void printReadySums();
+  void findTotalBalance();
+  void printBalanceStart();
+  void printBalanceOfToken();
+  void printBalance();
+  std::string adjointSum();
   std::string readySum(const ScanSum &sum);
   void printRights();
   void printSum(const ScanSum &sum, ScanElement &element);
@@ -97,6 +107,8 @@ private:
   /// All states step by instructions, and nothing but ready sums reads what
   /// was before the token.
   bool isInPlace = false;
+  /// Of the one total over whole matrices, if it need not be made of them.
+  ScanBalance balance;
   /// Of each state: its value after additions that are products, if any.
   llvm::SmallVector<std::string> additionNames;
 };

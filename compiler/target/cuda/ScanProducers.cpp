@@ -27,46 +27,18 @@ void ScanProducers::printProducers() {
   f.text.line("const int thread = threadIdx.x - " +
               std::to_string(32 * tiles.roleWarps()) +
               ", producer = thread / 32;");
-  f.text.line("unsigned unit = 0;");
+  f.text.line("unsigned unit = 0, step = 0;");
   openTasks();
   printRuns();
   printCopies();
   f.text.line("Place here = enter(" + firstChunk() + ", 0);");
-  f.text.line("copy(here, unit % 2);");
+  f.text.line("copy(here, step % 2);");
   f.text.open("while (here.end > 0)");
   f.text.line(sync);
   f.text.line("const Place after = next(here);");
-  f.text.line("copy(after, (unit + 1) % 2);");
-  f.text.line("const int run = here.run, at = here.at, count = here.count;");
-  if (!form.hasVectorDecay()) {
-    f.text.line("const float *const logDecay = logs + here.half * " +
-                std::to_string(2 * form.interval) +
-                ", *const logScale = "
-                "logDecay + " +
-                std::to_string(form.interval) + ";");
-  }
-  f.text.line("const unsigned long long first = segments[here.half].first;");
-  f.text.line("float *const stage = stages + unit % 2 * " + floats + ";");
-  f.text.line("if (unit >= 2) " + numbered("block", "released"));
-  f.text.open("if (thread < count)");
-  printScalars();
-  f.text.close();
-  printHeader();
-  f.text.line("waitForCopies<1>();");
-  f.text.line(sync);
-  printPreparedSums();
-  if (form.isReverse) {
-    f.text.open("if (here.pass == 0)");
-    printVectors(true);
-    f.text.close();
-    f.text.open("else");
-  }
-  printVectors(false);
-  if (form.isReverse) {
-    f.text.close();
-  }
-  printStaged();
-  f.text.line("++unit;");
+  f.text.line("copy(after, (step + 1) % 2);");
+  printUnit();
+  f.text.line("++step;");
   f.text.line("here = after;");
   f.text.close();
   f.text.line("if (unit >= 2) " + numbered("block", "released"));
@@ -76,6 +48,67 @@ void ScanProducers::printProducers() {
   f.text.line("++unit;");
   f.text.line("waitForCopies<0>();");
   f.text.close();
+}
+
+/// The tokens of one step. Each has a stage of its own, but for those of a walk
+/// to the segments' ends, which share one as far as there is room.
+void ScanProducers::printUnit() {
+  bool areShared = fragments.areUsed();
+  f.text.line("const int run = here.run, at = here.at, count = here.count;");
+  if (!form.hasVectorDecay()) {
+    f.text.line("const float *const logDecay = logs + here.half * " +
+                number(2 * form.interval) + ", *const logScale = logDecay + " +
+                number(form.interval) + ";");
+  }
+  f.text.line("const unsigned long long first = segments[here.half].first;");
+  f.text.line("float *const stage = stages + unit % 2 * " +
+              number(stageFloats) + ";");
+  if (areShared) {
+    f.text.open("if (here.pass == 1 || here.u % " + number(fragments.blocks) +
+                " == 0)");
+  }
+  f.text.line("if (unit >= 2) " + numbered("block", "released"));
+  printHeader();
+  if (areShared) {
+    f.text.close();
+  }
+  f.text.open(std::string("if (") + (areShared ? "here.pass == 1 && " : "") +
+              "thread < count)");
+  printScalars();
+  f.text.close();
+  f.text.line("waitForCopies<1>();");
+  f.text.line(syncProducers());
+  printPreparedSums();
+  if (form.isReverse) {
+    f.text.open("if (here.pass == 0)");
+    printTracedVectors();
+    f.text.close();
+    f.text.open("else");
+  }
+  printVectors(false);
+  if (form.isReverse) {
+    f.text.close();
+  }
+  if (areShared) {
+    f.text.open("if (here.pass == 1 || here.u % " + number(fragments.blocks) +
+                " == " + number(fragments.blocks - 1) +
+                " || here.u == here.units() - 1)");
+  }
+  printStaged();
+  f.text.line("++unit;");
+  if (areShared) {
+    f.text.close();
+  }
+}
+
+/// What the walk to the segments' ends needs.
+void ScanProducers::printTracedVectors() {
+  if (!fragments.areUsed()) {
+    printVectors(true);
+    return;
+  }
+  printFragments(/*isRow=*/true);
+  printFragments(/*isRow=*/false);
 }
 
 /// A unit is ready: for the warps that walk, and for those that add.
@@ -104,8 +137,11 @@ void ScanProducers::printSegments(const std::string &step) {
   sequenceName.clear();
   f.text.close();
   f.text.line(syncProducers());
-  f.text.line("if (producer == 0) findSegments(logDecay, logDecay + " + step +
-              ", run, " + limitOf() + ", segments[half], lane);");
+  f.text.line(
+      "if (producer == 0) " +
+      std::string(form.isReverse ? "findSegmentsBack" : "findSegments") +
+      "(logDecay, logDecay + " + step + ", run, " + limitOf() +
+      ", segments[half], lane);");
 }
 
 /// Lambdas that go from unit to unit: `enter` a run, which finds its segments,
@@ -216,6 +252,37 @@ void ScanProducers::printCopies() {
   f.text.close("};");
 }
 
+/// Whether the walk to the segments' ends needs a number.
+bool ScanProducers::isOfTrace(const ScanOperand &scalar) const {
+  auto needs = [&](const Node *node) {
+    return node && dependsOn(node, [&](const Node *other) {
+             return isSame(peel(other), peel(scalar.node));
+           });
+  };
+  return !form.isReverse || !scalar.node || scalar.isTraced ||
+         llvm::any_of(values.operands,
+                      [&](const std::unique_ptr<ScanOperand> &operand) {
+                        return operand->isTraced && needs(operand->node);
+                      }) ||
+         llvm::any_of(values.products.list, [&](const ScanProduct &product) {
+           return product.isAddition &&
+                  (needs(product.row) || needs(product.column));
+         });
+}
+
+/// Those that a trace needs, or the others.
+void ScanProducers::printScalarsIf(bool areOfTrace) {
+  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
+    if (operand->kind == ScanOperand::Scalar &&
+        isOfTrace(*operand) == areOfTrace &&
+        !(operand->node && hasSum(operand->node))) {
+      f.text.line("stage[16 + thread * " + number(tokenFloats) + " + " +
+                  number(operand->offset) + "] = " + scalarText(*operand) +
+                  ";");
+    }
+  }
+}
+
 /// One thread per token.
 void ScanProducers::printScalars() {
   std::string base =
@@ -235,11 +302,11 @@ void ScanProducers::printScalars() {
                      "logDecay[t + 1])) : 1");
   }
   sequenceName = "here.chunk + t";
-  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
-    if (operand->kind == ScanOperand::Scalar &&
-        !(operand->node && hasSum(operand->node))) {
-      put(operand->offset, scalarText(*operand));
-    }
+  printScalarsIf(/*areOfTrace=*/true);
+  if (form.isReverse) {
+    f.text.open("if (here.pass == 1)");
+    printScalarsIf(/*areOfTrace=*/false);
+    f.text.close();
   }
   sequenceName.clear();
 }
@@ -299,6 +366,14 @@ void ScanProducers::printPreparedSums() {
   f.text.line(syncProducers());
 }
 
+/// How many tokens the stage holds that begins with this step's.
+std::string ScanProducers::tokensOfStage() {
+  std::string most = number(fragments.blocks * scanUnit);
+  return fragments.areUsed() ? "here.pass == 1 ? count : here.end - at < " +
+                                   most + " ? here.end - at : " + most
+                             : "count";
+}
+
 void ScanProducers::printHeader() {
   f.text.open("if (thread == 0)");
   f.text.comment("Cuts within the unit: tokens that start a segment, tokens "
@@ -315,11 +390,12 @@ void ScanProducers::printHeader() {
   f.text.line("const unsigned ends = (unsigned)((first & ~1ull) >> 1 >> at & "
               "mask);");
   f.text.line("int *const header = reinterpret_cast<int *>(stage);");
-  f.text.line("header[0] = count;");
+  f.text.line("header[0] = " + tokensOfStage() + ";");
   f.text.line("header[1] = (int)starts;");
   f.text.line("header[2] = (int)ends;");
   f.text.line("header[4] = at;");
   f.text.line("header[5] = (int)here.chunk;");
+  f.text.line("header[6] = here.half;");
   std::string held = form.isReverse ? " | (here.isHeld ? isHeld : 0) | "
                                       "(here.pass == 0 ? isTrace : 0)"
                                     : "";
@@ -438,7 +514,7 @@ std::string ScanProducers::prepared(const Node *node, StringRef index) {
   if (node->kind == Kind::CopyIn) {
     for (const ScanVector &raw : raws) {
       if (isSame(raw.load, node)) {
-        return read("widen(" + raw.name + "[(unit % 2 * " + number(scanUnit) +
+        return read("widen(" + raw.name + "[(step % 2 * " + number(scanUnit) +
                     " + t) * " + number(raw.pitch) + " + " + index.str() +
                     "])");
       }

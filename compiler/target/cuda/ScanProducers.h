@@ -19,16 +19,21 @@ protected:
   std::string sequenceName; ///< the token whose numbers are prepared
 
 private:
+  void printUnit();
   void printStaged();
+  std::string tokensOfStage();
   std::string firstChunk();
   void printRuns();
   const char *limitOf() const;
   void printPrefetch();
+  bool isOfTrace(const ScanOperand &scalar) const;
+  void printScalarsIf(bool areOfTrace);
   void printCopies();
   void printScalars();
   void printPreparedSums();
   std::string scalarText(const ScanOperand &operand);
   void printHeader();
+  void printTracedVectors();
   void printVectors(bool isTraced);
   void printEntry(const std::string &entry, bool isRow, bool isTraced);
   void printEntryStores(bool isRow, bool isTraced, bool padded);
@@ -51,6 +56,13 @@ private:
                   std::int64_t count);
   void printRowWords(bool isTraced, bool padded);
   void printColumnWords(bool isTraced, bool padded);
+
+  // Those of sixteen tokens at a time.
+  void printFragmentValues(const std::string &name, const Node *node,
+                           int degree, std::int64_t halves, bool padded);
+  void printFragment(const std::string &name, std::int64_t halves,
+                     const std::string &at);
+  void printFragments(bool isRow);
 
   std::map<std::string, std::string> readNames; ///< of what was read first
 };

@@ -12,15 +12,19 @@ static std::int64_t ceilDiv(std::int64_t a, std::int64_t b) {
 }
 
 /// What a multiprocessor has, less what a launch rounds away, goes to the two
-/// kinds of warps.
-static void shareRegisters(ScanTiles &tiles) {
+/// kinds of warps. Those that prepare and add need more than they get where the
+/// ones that walk do without.
+static void shareRegisters(ScanTiles &tiles, bool isReverse) {
   constexpr std::int64_t ofMultiprocessor = 65536, most = 232;
   std::int64_t threads = 32 * tiles.warps();
   std::int64_t launched =
       std::min<std::int64_t>(ofMultiprocessor / threads / 8 * 8, 255 / 8 * 8);
   std::int64_t helpers = 32 * (tiles.producerWarps + tiles.adderWarps);
-  std::int64_t helperRegisters =
-      std::min<std::int64_t>(launched, threads > 512 ? 56 : 72);
+  constexpr std::int64_t manyElements = 24;
+  std::int64_t wanted = threads > 512                                  ? 56
+                        : isReverse && tiles.elements() < manyElements ? 80
+                                                                       : 72;
+  std::int64_t helperRegisters = std::min(launched, wanted);
   std::int64_t rest = launched * threads - helperRegisters * helpers;
   std::int64_t computeRegisters =
       std::min(rest / (32 * tiles.roleWarps()) / 8 * 8, most);
@@ -106,7 +110,7 @@ static ScanTiles reverseTiling(std::int64_t rows, std::int64_t columns,
   }
   std::int64_t along = ceilDiv(columns, 8 * n);
   tiles.warpColumns = ceilDiv(along, ceilDiv(along, fit));
-  shareRegisters(tiles);
+  shareRegisters(tiles, /*isReverse=*/true);
   return tiles;
 }
 
@@ -147,7 +151,7 @@ ScanTiles chooseScanTiles(std::int64_t rows, std::int64_t columns,
                           std::int64_t states, bool isReverse) {
   ScanTiles tiles = isReverse ? reverseTiles(rows, columns, states)
                               : forwardTiles(rows, columns, states);
-  shareRegisters(tiles);
+  shareRegisters(tiles, isReverse);
   return tiles;
 }
 

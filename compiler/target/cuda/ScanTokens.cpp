@@ -10,17 +10,29 @@ namespace recurra::cuda {
 void ScanPrinter::printTokens() {
   f.text.line(std::string("const int cuts = ") +
               (form.decay ? "flags & isCut ? header[1] : 0;" : "0;"));
+  printBalanceStart();
   f.text.open("auto walk = [&](int done, auto isCutHere, auto isFull)");
   printTokensOfGroup();
   f.text.close("};");
-  std::string group = number(tiles.group), unit = number(scanUnit);
+  std::string group = number(tiles.group);
   std::string first =
       form.isReverse ? "(count - done - " + group + ")" : "done";
-  std::string every = "for (int done = 0; done < ";
+  auto openGroups = [&](const std::string &count) {
+    f.text.line("#pragma unroll 1");
+    f.text.open("for (int done = 0; done < " + count + "; done += " + group +
+                ")");
+  };
+  // A loop of its own for whole units is worth its code where tokens are short.
+  if (!form.isReverse) {
+    f.text.open("if (!cuts && count == " + number(scanUnit) + ")");
+    openGroups(number(scanUnit));
+    f.text.line("walk(done, Choice<false>(), Choice<true>());");
+    f.text.close();
+    f.text.close();
+    f.text.open("else");
+  }
   f.text.comment("Most tokens have no branch between them.");
-  f.text.open("if (cuts || count != " + unit + ")");
-  f.text.line("#pragma unroll 1");
-  f.text.open(every + "count; done += " + group + ")");
+  openGroups("count");
   f.text.open("if (count - done < " + group + " || (cuts >> " + first + " & " +
               number((1 << tiles.group) - 1) + "))");
   f.text.line("walk(done, Choice<true>(), Choice<false>());");
@@ -29,13 +41,9 @@ void ScanPrinter::printTokens() {
   f.text.line("walk(done, Choice<false>(), Choice<true>());");
   f.text.close();
   f.text.close();
-  f.text.close();
-  f.text.open("else");
-  f.text.line(form.isReverse ? "#pragma unroll 2" : "#pragma unroll 1");
-  f.text.open(every + unit + "; done += " + group + ")");
-  f.text.line("walk(done, Choice<false>(), Choice<true>());");
-  f.text.close();
-  f.text.close();
+  if (!form.isReverse) {
+    f.text.close();
+  }
 }
 
 /// One group, and what it hands over.
@@ -46,6 +54,10 @@ void ScanPrinter::printTokensOfGroup() {
   f.text.line("waitFor(added + group % 2, group / 2 % 2 ^ 1);");
   if (usesMatrix) {
     f.text.line("float columnSums[" + number(tiles.rowTiles) + "][4] = {};");
+  }
+  if (balance.total) {
+    f.text.line("float factors[" + number(tiles.group) + "], spent[" +
+                number(tiles.group) + "] = {};");
   }
   openGroup();
   if (form.decay && !form.isReverse) {
@@ -68,6 +80,7 @@ void ScanPrinter::printTokensOfGroup() {
   if (usesMatrix) {
     printSlots();
   }
+  printBalance();
   f.text.line(numbered("arrive", "summed"));
   f.text.line("++group;");
 }
@@ -263,8 +276,14 @@ void ScanPrinter::printRights() {
     std::string from = "(" + mine + " ? ones : zeros)";
     if (sum.weight) {
       ScanOperand &operand = values.operand(sum.weight, sum.weightDegree);
-      from = "(" + mine + " ? now + columnPlace + " + number(first) +
-             " : zeros) + " + number(operand.offset - first);
+      std::int64_t behind = operand.offset - first;
+      std::string others = "zeros";
+      if (&sum == balance.ofMatrix) { // its sum itself, in a column of its own
+        others = "lane / 4 == " + number(slots * tiles.group) +
+                 " + p ? ones - " + number(behind) + " : zeros";
+      }
+      from = "(" + mine + " ? now + columnPlace + " + number(first) + " : " +
+             others + ") + " + number(behind);
     }
     f.text.line("float right" + slot + "[" + number(2 * tiles.columnTiles) +
                 "];");
@@ -325,14 +344,17 @@ void ScanPrinter::printToken() {
   }
   f.text.close();
   f.text.close();
-  if (isInPlace) {
+  if (balance.total) {
+    printBalanceOfToken();
+  } else if (isInPlace) {
     printReadySums();
   }
 }
 
 void ScanPrinter::printPuts() {
   f.text.line("putParts(to + " + number(matrixFloats()) + " + p * " +
-              number(partFloats()) + ", parts, lane);");
+              number(partFloats()) + ", parts, lane" +
+              (balance.total ? ", isCutHere.value" : "") + ");");
 }
 
 /// The results of the matrix instructions, turned by lanes so that neither

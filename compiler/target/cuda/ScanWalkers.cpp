@@ -161,19 +161,37 @@ void ScanPrinter::loadHeld(StringRef token) {
   f.text.close();
 }
 
-/// The states that the forward saved at the start of a run.
+/// The states that the forward saved at the start of a run: two columns at a
+/// time where they lie side by side.
 void ScanPrinter::loadStates(StringRef chunk) {
-  openElements();
   auto inits = cast<chunk::ForOp>(*form.trace).getInits();
-  for (auto [i, state] : llvm::enumerate(stateNames)) {
-    auto load = cast<chunk::LoadOp>(inits[i].getDefiningOp());
-    std::string value = "widen(" +
-                        addressOf(load.getBuffer(), load.getIndices(), chunk,
-                                  rowText, columnText) +
-                        ")";
-    f.text.line(state + "[a][n][e] = " + guarded(value) + ";");
+  for (auto [init, state] : llvm::zip(inits, stateNames)) {
+    auto load = cast<chunk::LoadOp>(init.getDefiningOp());
+    auto type = load.getBuffer().getType();
+    bool isPaired = type.getNames().back() == form.columns &&
+                    type.getElement().isF32() && form.columnExtent % 2 == 0 &&
+                    inside().empty();
+    auto at = [&](StringRef row, StringRef column) {
+      return addressOf(load.getBuffer(), load.getIndices(), chunk, row, column);
+    };
+    if (isPaired) {
+      f.text.open("if (isPaired(&" + at("0", "0") + ", " +
+                  strideOf(load.getBuffer(), form.columns) + "))");
+      openElements();
+      f.text.line("if (e % 2 == 0) fetchPair(" + state + "[a][n], e, &" +
+                  at(rowText, columnText) + ");");
+      closeElements();
+      f.text.close();
+      f.text.open("else");
+    }
+    openElements();
+    f.text.line(state + "[a][n][e] = " +
+                guarded("widen(" + at(rowText, columnText) + ")") + ";");
+    closeElements();
+    if (isPaired) {
+      f.text.close();
+    }
   }
-  closeElements();
 }
 
 /// Stores one element of a matrix; inside the element loops.
@@ -264,8 +282,14 @@ void ScanPrinter::printTrace() {
   f.text.open("if (flags & isFirstUnit)");
   loadStates("header[5]");
   copyHeld(number(form.interval));
-  multiplyAll("stage + 16", specialOffset(), true, false);
+  if (!fragments.areUsed()) {
+    multiplyAll("stage + 16", specialOffset(), true, false);
+  }
   f.text.close();
+  if (fragments.areUsed()) {
+    printFragmentTrace();
+    return;
+  }
   f.text.line("#pragma unroll 1");
   f.text.open("for (int t = 0; t < count; ++t)");
   printNow();

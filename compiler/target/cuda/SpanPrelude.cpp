@@ -65,17 +65,6 @@ template <typename T> __device__ inline void narrowOrWait(char *to, float x, boo
   if (waits) *reinterpret_cast<float *>(to) = x;
   else narrow(*reinterpret_cast<T *>(to), x);
 }
-
-// d += a b on bf16 operands, two to a word, of 16 tokens: a 16 rows, b 8
-// columns.
-#ifdef __CUDA_ARCH__
-__device__ inline void multiplyUnit(float (&d)[4], const float (&a)[4], const float (&b)[2]) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])),
-        "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
-}
-#endif
 )cuda";
 
 } // namespace recurra::cuda

@@ -36,6 +36,11 @@ std::string KernelFrame::totalOf(Value span) {
   return std::to_string(chunk::getExtent(source, axis));
 }
 
+std::string KernelFrame::beginOf(Value span) {
+  Value parent = chunk::getParent(span);
+  return parent && !isWholeSequence(span) ? spans[parent].origin : "0";
+}
+
 std::string KernelFrame::countOf(Value span) {
   std::int64_t step = typeOf(span).getCapacity();
   StringRef axis = typeOf(span).getAxis().getValue();
@@ -117,6 +122,12 @@ void KernelFrame::enterTask() {
   if (count > 0) {
     text.line("Index rest = task;");
   }
+  if (!layout.first.empty()) {
+    std::string vectors = std::to_string(layout.cuts);
+    text.line("const int " + layout.first + " = rest % " + vectors + " * " +
+              std::to_string(layout.width) + ";");
+    text.line("rest /= " + vectors + ";");
+  }
   if (tokenParts > 1) {
     std::string parts = std::to_string(tokenParts);
     text.line("const Index part = rest % " + parts + ";");
@@ -167,11 +178,8 @@ static StringRef nameFor(chunk::SpanType type) {
 void KernelFrame::openSpanLoop(Value span, bool isReverse) {
   std::string origin = text.name((nameFor(typeOf(span)) + "").str());
   std::string step = std::to_string(typeOf(span).getCapacity());
-  Value parent = chunk::getParent(span);
-  bool isPart = parent && !isWholeSequence(span);
-  std::string begin = isPart ? spans[parent].origin : "0";
-  std::string total = totalOf(span);
-  std::string end = isPart ? begin + " + " + total : total;
+  std::string begin = beginOf(span), total = totalOf(span);
+  std::string end = begin == "0" ? total : begin + " + " + total;
   if (tokenParts > 1 && isWholeSequence(span)) {
     begin = "part";
     step = std::to_string(tokenParts);

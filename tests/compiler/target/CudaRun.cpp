@@ -137,7 +137,9 @@ Arrays CudaRun::run(const KernelSizes &sizes, const Arrays &given, bool spread,
     for (const std::string &size : shape) {
       extents.push_back(count(size, sizes));
     }
-    tensors.emplace_back(dtype, extents, isSpread);
+    bool isSecond = tensors.size() % 2 == 1;
+    tensors.emplace_back(dtype, extents, isSpread, isSecond ? shift : 0,
+                         isSecond ? gap : 0);
   };
   for (const Argument &argument : arguments) {
     allocate(argument.dtype, argument.shape, spread);

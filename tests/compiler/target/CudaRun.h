@@ -19,6 +19,9 @@ public:
   Arrays run(const KernelSizes &sizes, const Arrays &given, bool spread,
              unsigned blocks);
 
+  /// Of every second tensor, the first one not: as Tensor's.
+  std::int64_t shift = 0, gap = 0;
+
   std::string error, source;
   std::int64_t checkpointInterval = 0;
   std::int64_t spanTokens = 0; ///< 0: a task walks all of a sequence

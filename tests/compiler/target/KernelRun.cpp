@@ -25,17 +25,22 @@ namespace recurra {
 
 static constexpr std::int64_t margin = 64; // elements of poison on each side
 
-Tensor::Tensor(DType dtype, std::vector<std::int64_t> sizes, bool spread)
+Tensor::Tensor(DType dtype, std::vector<std::int64_t> sizes, bool spread,
+               std::int64_t shift, std::int64_t gap)
     : dtype(dtype), sizes(std::move(sizes)) {
   std::int64_t stride = spread ? 2 : 1;
   for (std::int64_t size : llvm::reverse(this->sizes)) {
     strides.insert(strides.begin(), stride);
     stride *= std::max<std::int64_t>(size, 1);
   }
-  first = margin;
+  if (!strides.empty()) {
+    strides[0] += gap;
+    stride += gap * this->sizes[0];
+  }
+  first = margin + shift;
   bytes = sizeInBytes(dtype);
   // All ones are a NaN in every format.
-  memory.assign((stride + 2 * margin) * bytes, '\xff');
+  memory.assign((stride + shift + 2 * margin) * bytes, '\xff');
   original = memory;
 }
 

@@ -28,7 +28,10 @@ struct KernelSizes {
 /// (not unit in the last axis); surrounded by NaN either way.
 class Tensor {
 public:
-  Tensor(DType dtype, std::vector<std::int64_t> sizes, bool spread);
+  /// `shift`: elements by which it starts later; `gap`: elements left free
+  /// between entries of the first dimension.
+  Tensor(DType dtype, std::vector<std::int64_t> sizes, bool spread,
+         std::int64_t shift = 0, std::int64_t gap = 0);
   void write(const std::vector<double> &values);
   std::vector<double> read() const;
   /// The poison is as it was.

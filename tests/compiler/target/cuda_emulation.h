@@ -4,6 +4,7 @@
 #pragma once
 
 #include "block_turns.h"
+#include "memory_emulation.h"
 
 #include <math.h>
 
@@ -27,21 +28,6 @@ T __shfl_xor_sync(unsigned, T value, int mask) {
 }
 inline void __syncwarp() { emulation::meet(); }
 
-template <typename To, typename From>
-To sameBits(From from) {
-  To to;
-  memcpy(&to, &from, sizeof(To));
-  return to;
-}
-inline float __int_as_float(int bits) { return sameBits<float>(bits); }
-inline float __uint_as_float(unsigned bits) { return sameBits<float>(bits); }
-inline unsigned __float_as_uint(float x) { return sameBits<unsigned>(x); }
-inline float __half_as_float(unsigned short bits) {
-  return sameBits<_Float16>(bits);
-}
-inline unsigned short __float_as_half(float x) {
-  return sameBits<unsigned short>(static_cast<_Float16>(x));
-}
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 inline double rsqrt(double x) { return 1 / sqrt(x); }
 
@@ -88,6 +74,10 @@ inline unsigned __ballot_sync(unsigned, bool is) {
 inline int __ffs(unsigned bits) {
   return __builtin_ffs(static_cast<int>(bits));
 }
+inline int __ffsll(unsigned long long bits) {
+  return __builtin_ffsll(static_cast<long long>(bits));
+}
+inline int __clz(unsigned bits) { return __builtin_clz(bits); }
 inline void syncBlock() { emulation::syncThreads(0, emulation::block.threads); }
 template <int count>
 void takeRegisters() {}

@@ -20,6 +20,12 @@ inline void multiplyParts(float (&d)[4], const float (&a)[2], unsigned b) {
     }
   }
 }
+/// The same, sixteen deep.
+inline void multiplyDeep(float (&d)[4], const float (&a)[4],
+                         const float (&b)[2]) {
+  multiplyParts(d, {a[0], a[1]}, __float_as_uint(b[0]));
+  multiplyParts(d, {a[2], a[3]}, __float_as_uint(b[1]));
+}
 /// Of whole f32 operands: what a GPU rounds off is judged there.
 inline void multiply(float (&d)[4], const float (&x)[4], float b0, float b1) {
   struct Operands {
@@ -38,10 +44,4 @@ inline void multiply(float (&d)[4], const float (&x)[4], float b0, float b1) {
 inline void multiplyExactly(float (&d)[4], const float (&x)[4], float b0,
                             float b1) {
   multiply(d, x, b0, b1);
-}
-/// Of bf16 operands, 16 to a row and to a column.
-inline void multiplyUnit(float (&d)[4], const float (&a)[4],
-                         const float (&b)[2]) {
-  multiplyParts(d, {a[0], a[1]}, __float_as_uint(b[0]));
-  multiplyParts(d, {a[2], a[3]}, __float_as_uint(b[1]));
 }
