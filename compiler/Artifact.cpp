@@ -9,7 +9,7 @@
 namespace recurra {
 namespace {
 
-constexpr char magic[8] = {'R', 'C', 'R', 'A', 'R', 'T', '0', '3'};
+constexpr char magic[8] = {'R', 'C', 'R', 'A', 'R', 'T', '0', '4'};
 constexpr std::size_t headerBytes = sizeof(magic) + 2 * sizeof(std::uint64_t);
 
 /// FNV-1a over 64 bits: every flipped bit of the payload changes it.
@@ -123,6 +123,7 @@ void visit(Archive &archive, A &artifact) {
   archive.list(artifact.workspaces);
   archive.list(artifact.nests);
   archive.field(artifact.checkpointInterval);
+  archive.field(artifact.spanTokens);
   archive.field(artifact.plan);
   archive.list(artifact.remarks);
 }

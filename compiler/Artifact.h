@@ -29,7 +29,9 @@ struct Argument {
   DType dtype = DType::F32;
   /// Symbolic shape. "B", "T", "H" (value heads), "Hg" (H / group), "N"
   /// (sequences), "S" (checkpoint slots, = floor(B*T/interval) + N), or a
-  /// literal number.
+  /// literal number. Of tasks and workspaces also "P" (slots of spans: all that
+  /// N rows of T tokens have, packed floor(T/span) + N) and "J" (1 if a
+  /// sequence may have several spans, which are joined; else 0).
   std::vector<std::string> shape;
 };
 
@@ -61,6 +63,7 @@ struct Artifact {
   std::vector<Workspace> workspaces; ///< follow the arguments in the ABI
   std::vector<Nest> nests;
   std::int64_t checkpointInterval = 0; ///< tokens between saved states
+  std::int64_t spanTokens = 0; ///< that a task walks; 0: all of a sequence
   std::string plan;                    ///< the printed Plan, for people
   std::vector<std::string> remarks; ///< Diagnostics::remarks of its compilation
 };

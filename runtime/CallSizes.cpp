@@ -84,12 +84,23 @@ Status checkPacking(const Spec &spec, const recurra_sizes &given) {
   return status.ok() && readable ? checkOffsets(given) : status;
 }
 
+/// Of packed sequences only the most that there can be are known here; their
+/// lengths may lie on the device.
+void countSpans(std::int64_t tokens, CallSizes &sizes) {
+  bool isLonger = tokens > 0 && sizes.tokens > tokens;
+  std::int64_t perRow = isLonger ? (sizes.tokens - 1) / tokens + 1 : 1;
+  sizes.joins = isLonger ? 1 : 0;
+  sizes.spans = sizes.offsets && isLonger
+                    ? sizes.tokens / tokens + sizes.sequences
+                    : perRow * sizes.sequences;
+}
+
 } // namespace
 
 std::int64_t CallSizes::value(const std::string &symbol) const {
   const std::pair<const char *, std::int64_t> all[] = {
-      {"B", rows},        {"T", tokens},    {"H", heads},
-      {"Hg", headGroups}, {"N", sequences}, {"S", slots}};
+      {"B", rows},      {"T", tokens}, {"H", heads}, {"Hg", headGroups},
+      {"N", sequences}, {"S", slots},  {"P", spans}, {"J", joins}};
   for (const auto &[name, size] : all) {
     if (symbol == name) {
       return size;
@@ -136,6 +147,7 @@ Status readSizes(const recurra_kernel &kernel, const recurra_sizes &given,
   sizes.offsets = given.offsets;
   std::int64_t interval = kernel.artifact.checkpointInterval;
   sizes.slots = (interval > 0 ? allTokens / interval : 0) + sizes.sequences;
+  countSpans(kernel.artifact.spanTokens, sizes);
   return {};
 }
 

@@ -20,6 +20,7 @@ Artifact sample() {
   artifact.workspaces = {{DType::F64, {"S", "H"}}};
   artifact.nests = {{"nest0", {"N", "H", "6"}, 4096}, {"nest1", {}, 0}};
   artifact.checkpointInterval = 64;
+  artifact.spanTokens = 512;
   artifact.plan = "walk";
   artifact.remarks = {"declined: because"};
   return artifact;
@@ -40,6 +41,7 @@ TEST(Artifact, BytesRoundTrip) {
   EXPECT_EQ(back.nests[0].tasks, sample().nests[0].tasks);
   EXPECT_EQ(back.nests[0].scratchBytes, 4096);
   EXPECT_EQ(back.checkpointInterval, 64);
+  EXPECT_EQ(back.spanTokens, 512);
   EXPECT_EQ(back.remarks, sample().remarks);
   EXPECT_EQ(serialise(back), serialise(sample()));
 }

@@ -123,6 +123,11 @@ public:
       artifact.code.resize(llvm::alignTo(artifact.code.size(), codeAlignment));
     }
     artifact.nests = std::move(program.nests);
+    llvm::append_range(artifact.workspaces, program.workspaces);
+    artifact.spanTokens = program.spanTokens;
+    if (program.spanTokens > 0) {
+      artifact.plan += cuda::spansInPlan(program.spanTokens);
+    }
     return true;
   }
 

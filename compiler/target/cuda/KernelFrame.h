@@ -29,6 +29,7 @@ struct SpanText {
 
 struct SequenceText {
   std::string row, start, length, first;
+  std::string begin = "0", end = ""; ///< of the tokens that a task has
 };
 
 /// Memory as one tile sees it: a typed pointer to its first element, and what
@@ -87,15 +88,14 @@ public:
   /// Empty, or the condition that the lane holds an entry of the axis here.
   std::string isInside(const Axis &axis, const Point &point) const;
 
-  /// Tasks that share a sequence's tokens; 1: a task has them all.
-  std::int64_t tokenParts = 1;
+  std::int64_t tokenParts = 1; ///< tasks that share a sequence's tokens
+  std::int64_t spanTokens = 0; ///< that a task has; 0: all of a sequence
   /// Which spans of the nest the variable `task` stands for.
   void enterTask();
   std::string countOf(mlir::Value span);
   void enterSpan(mlir::Value span, llvm::StringRef origin);
   void openSpanLoop(mlir::Value span, bool isReverse);
-  std::string beginOf(mlir::Value span);
-  std::string totalOf(mlir::Value span);
+  std::string beginOf(mlir::Value span), totalOf(mlir::Value span);
 
   // Memory.
   MemoryView viewOf(mlir::Value buffer, mlir::OperandRange indices,
@@ -110,7 +110,7 @@ public:
 private:
   std::string vectorOf(const Axis &axis, const std::string &index) const;
   void enterSequence(mlir::Value span);
-  std::string slotOfTokens(mlir::Value span, std::int64_t per);
+  std::string enterSlot(), slotOfTokens(mlir::Value span, std::int64_t per);
   std::string position(mlir::Value span, std::int64_t window);
   std::string condition(const MemoryView &view, const Point &point) const;
   void storeRow(const MemoryView &view, const Home &home, const Axis &axis,

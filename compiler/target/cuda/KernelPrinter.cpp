@@ -7,8 +7,10 @@
 #include "compiler/target/cuda/PointPrelude.h"
 #include "compiler/target/cuda/PointPrinter.h"
 #include "compiler/target/cuda/Prelude.h"
+#include "compiler/target/cuda/ScanCorrections.h"
 #include "compiler/target/cuda/ScanPrelude.h"
 #include "compiler/target/cuda/ScanPrinter.h"
+#include "compiler/target/cuda/ScanSpanKernels.h"
 #include "compiler/target/cuda/VectorMemory.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -321,13 +323,43 @@ std::string Program::text() const {
   return all;
 }
 
-Program printProgram(func::FuncOp function) {
-  Program program;
-  program.nests = describeNests(function);
-  std::size_t buffers = function.getNumArguments();
-  for ([[maybe_unused]] auto alloc : function.getOps<chunk::AllocOp>()) {
-    ++buffers;
+/// Cuts spans, if the form can: prints the kernels around the walk.
+static void printSpans(func::FuncOp function, ScanForm &form, const Nest &walk,
+                       const cpu::AxisOrder &order, Program &program,
+                       Program &behind) {
+  ScanTiles tiles = tilesOf(form);
+  Nest nest = walk;
+  form.spanTokens = spanTokensOf(function, form);
+  bool isPrintable = form.isReverse
+                         ? SpanCorrector(form, tiles, nest, order).isPrintable()
+                         : SpanLocals(form, tiles, nest, order).isPrintable();
+  if (!isPrintable) {
+    form.spanTokens = 0;
+    return;
   }
+  program.spanTokens = form.spanTokens;
+  program.workspaces = spanWorkspaces(function, form, tiles, walk);
+  auto add = [&]<typename Printer>(Program &to) {
+    Nest own = walk;
+    to.kernels.push_back(Printer(form, tiles, own, order).print(function));
+    to.nests.push_back(own);
+  };
+  if (form.isReverse) {
+    add.operator()<SpanDecays>(program);
+    add.operator()<SpanJoiner>(behind);
+    add.operator()<SpanCorrector>(behind);
+  } else {
+    add.operator()<SpanLocals>(program);
+    add.operator()<SpanJoiner>(program);
+  }
+}
+
+std::string spansInPlan(std::int64_t tokens) {
+  return ", spans of " + std::to_string(tokens) + " tokens side by side";
+}
+
+Program printProgram(func::FuncOp function) {
+  Program program, behind;
   program.head = "// " + function.getName().str();
   if (auto plan = function->getAttrOfType<StringAttr>("chunk.plan")) {
     program.head += ": " + plan.str();
@@ -335,10 +367,17 @@ Program printProgram(func::FuncOp function) {
   cpu::AxisOrder order(function, warpSize);
   std::string why;
   auto forms = findForms(function, order, why);
-  program.head += prelude;
-  if (!forms.empty() && forms.front()) {
-    program.head += scanPrelude;
+  std::vector<Nest> nests = describeNests(function);
+  bool isScan = !forms.empty() && forms.front();
+  if (isScan) {
+    printSpans(function, *forms.front(), nests.front(), order, program, behind);
   }
+  bool hasSpans = program.spanTokens > 0;
+  program.head += hasSpans ? spansInPlan(program.spanTokens) : "";
+  program.head += std::string(prelude) + (isScan ? scanPrelude : "") +
+                  (hasSpans ? spanPrelude : "");
+  std::size_t buffers = function.getNumArguments() + program.workspaces.size() +
+                        llvm::range_size(function.getOps<chunk::AllocOp>());
   std::vector<std::optional<PointForm>> points;
   std::vector<std::optional<VectorForm>> vectors;
   bool hasVectors = false;
@@ -350,15 +389,17 @@ Program printProgram(func::FuncOp function) {
   program.head += hasVectors ? pointPrelude : "";
   program.head += "\nstruct Buffers { Buffer list[" +
                   std::to_string(std::max<std::size_t>(buffers, 1)) + "]; };\n";
-  for (auto [forall, nest, form, points, vectors] :
-       llvm::zip(function.getOps<chunk::ForallOp>(), program.nests, forms,
-                 points, vectors)) {
+  for (auto [forall, nest, form, points, vectors] : llvm::zip(
+           function.getOps<chunk::ForallOp>(), nests, forms, points, vectors)) {
     program.kernels.push_back(
         form ? ScanPrinter(*form, tilesOf(*form), nest, order).print(function)
         : points ? PointPrinter(function, forall, *points, nest, order).print()
                  : KernelPrinter(function, forall, nest, order,
                                  vectors ? &*vectors : nullptr)
                        .print());
+    program.nests.push_back(nest);
+    llvm::append_range(program.kernels, std::exchange(behind.kernels, {}));
+    llvm::append_range(program.nests, std::exchange(behind.nests, {}));
   }
   return program;
 }

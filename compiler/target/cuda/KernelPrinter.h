@@ -13,11 +13,16 @@ struct Program {
   std::string head;
   std::vector<std::string> kernels; ///< one per nest
   std::vector<Nest> nests; ///< without registers: nothing is compiled yet
+  std::vector<Workspace> workspaces; ///< behind those of the function
+  std::int64_t spanTokens = 0;       ///< as Artifact has it
 
   std::string text() const;
 };
 
 Program printProgram(mlir::func::FuncOp function);
+
+/// What a plan says of spans, behind the rest.
+std::string spansInPlan(std::int64_t tokens);
 
 /// Marks a function whose plan has the scan form.
 inline constexpr llvm::StringLiteral scanAttr = "cuda.scan";

@@ -4,6 +4,7 @@
 #include "compiler/target/cuda/ScanAdders.h"
 
 #include "compiler/target/cuda/ScalarPrinter.h"
+#include "compiler/target/cuda/ScanSpans.h"
 
 using namespace mlir;
 
@@ -39,6 +40,7 @@ void ScanAdders::printAdders() {
   f.text.line("if (done < count) add(done, Choice<false>());");
   f.text.close();
   closeUnits();
+  printSpanTotals();
   printTotals();
   f.text.close();
 }
@@ -60,8 +62,9 @@ std::int64_t ScanAdders::entriesPerRound() const {
 void ScanAdders::printTargets() {
   f.text.line("const int adder = thread / 32, columnAdder = " +
               number(tiles.adderWarps - 1) + " - adder;");
-  const std::string &length = sequence().length;
-  std::string first = form.isReverse ? "(" + length + " - 1)" : "0";
+  const std::string &length = sequence().end;
+  std::string first =
+      form.isReverse ? "(" + length + " - 1)" : sequence().begin;
   targets.clear();
   for (const Node *node : form.stores) {
     auto store = cast<chunk::StoreOp>(node->op);
@@ -82,7 +85,44 @@ void ScanAdders::printTargets() {
                         strideOf(store.getBuffer(), node->axes[0].name);
     }
     targets[node] = target;
+    if (int wide = form.spanTokens > 0 ? widePlace(form, node) : -1;
+        wide >= 0) {
+      widen(node, wide, target, first);
+    }
   }
+}
+
+/// Two results in one: if the span is not alone, f32 that waits. The pointer
+/// and the strides are those of bytes.
+void ScanAdders::widen(const Node *node, int wide, const Target &narrow,
+                       const std::string &first) {
+  auto store = cast<chunk::StoreOp>(node->op);
+  auto type = store.getBuffer().getType();
+  std::string buffer = f.buffers.lookup(store.getBuffer());
+  std::string bytes = number(type.getElement().getIntOrFloatBitWidth() / 8);
+  std::string entry = "(" + entryOf(form.isRow(node)) + ")";
+  Target target{f.text.name(buffer + "_place"), f.text.name(buffer + "_step"),
+                ""};
+  f.text.line("char *" + target.name +
+              " = span.count > 1 ? reinterpret_cast<char *>(&" +
+              onWide(addressOf(store.getBuffer(), store.getIndices(), first,
+                               entry, entry),
+                     buffer, wide) +
+              ") : reinterpret_cast<char *>(" + narrow.name + ");");
+  auto step = [&](StringRef axis) {
+    std::string stride = strideOf(store.getBuffer(), axis);
+    return "(span.count > 1 ? 4 * wide" + number(wide) +
+           stride.substr(stride.rfind(".strides")) + " : " + bytes + " * " +
+           stride + ")";
+  };
+  f.text.line("const Index " + target.perToken + " = " +
+              (form.isReverse ? "-" : "") + step("T") + ";");
+  if (!node->axes.empty()) {
+    target.perRound =
+        number(entriesPerRound()) + " * " + step(node->axes[0].name);
+  }
+  target.element = storedName(type.getElement());
+  targets[node] = target;
 }
 
 /// The pointers go on to the next group's tokens.
@@ -277,8 +317,15 @@ void ScanAdders::printStores(ScanSum::Kind kind, std::int64_t x) {
     if (x > 0) {
       at += " + " + number(x) + " * " + target.perRound;
     }
-    f.text.line((condition.empty() ? "" : "if (" + condition + ") ") +
-                "narrow(" + target.name + "[" + at + "], " + value + ");");
+    condition = condition.empty() ? "" : "if (" + condition + ") ";
+    if (target.element.empty()) {
+      f.text.line(condition + "narrow(" + target.name + "[" + at + "], " +
+                  value + ");");
+    } else {
+      f.text.line(condition + "narrowOrWait<" + target.element + ">(" +
+                  target.name + " + " + at + ", " + value +
+                  ", span.count > 1);");
+    }
   }
 }
 

@@ -38,7 +38,7 @@ private:
   void declareTotals();
   void addTotals();
   void addVectorTotals(bool isRow);
-  void printTotals();
+  void printTotals(), printSpanTotals();
   void printVectorTotals(bool isRow);
   void printTotal(const Node *node, const std::string &entry);
   std::string timesDecay(const std::string &value, int degree);
@@ -48,8 +48,12 @@ private:
   /// Of each store: a thread's pointer, and strides.
   struct Target {
     std::string name, perToken, perRound;
+    std::string element =
+        ""; ///< of bytes: what they are, unless they wait as f32
   };
   llvm::DenseMap<const Node *, Target> targets;
+  void widen(const Node *node, int wide, const Target &narrow,
+             const std::string &first);
 };
 
 } // namespace recurra::cuda

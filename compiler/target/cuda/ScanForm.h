@@ -42,6 +42,7 @@ public:
   mlir::StringAttr rows, columns;
   std::int64_t rowExtent = 0, columnExtent = 0; ///< of the user's axes
   std::int64_t interval = 0;                    ///< tokens of a run
+  std::int64_t spanTokens = 0; ///< that a task has; 0: all of a sequence
   mlir::Value slice; ///< the span of the axis that blocks share out, if any
   std::unique_ptr<cpu::BodyGraph> top, run, walk, body;
   llvm::SmallVector<ScanState> states;

@@ -3,6 +3,7 @@
 #include "compiler/target/cuda/ScanKernel.h"
 
 #include "compiler/target/cuda/ScalarPrinter.h"
+#include "compiler/target/cuda/ScanSpans.h"
 
 using namespace mlir;
 
@@ -51,9 +52,11 @@ ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)
     : form(form), tiles(tiles), nest(nest), f(form.forall, order),
       values(form, this->tiles) {
+  f.spanTokens = form.spanTokens;
   for (const char *name : names) {
     f.text.name(name);
   }
+  reserveSpanNames(f.text);
   for (Operation &op : form.tokens->getRegion(0).front()) {
     for (Value result : op.getResults()) {
       std::string name = nameOf(result);
@@ -300,7 +303,7 @@ std::string ScanKernel::loopResult(const Node *node) const {
   }
   for (auto [i, adjoint] : llvm::enumerate(form.adjoints)) {
     if (adjoint.index == number) {
-      return adjointNames[i] + "[a][n][e]";
+      return adjointNames[i] + elementText;
     }
   }
   return stateNames[number] + "[a][n][e]";

@@ -103,7 +103,7 @@ protected:
   llvm::SmallVector<std::string> stateNames, adjointNames, totalNames,
       parameterNames;
   /// Which of a thread's entries of a total that is a vector is meant.
-  std::string totalEntry;
+  std::string totalEntry, elementText = "[a][n][e]";
   llvm::DenseMap<const Node *, std::string> scalars; ///< parameters
   std::vector<ScanVector> raws;
   std::int64_t tokenFloats = 0, stageFloats = 0, rawBytes = 0; ///< of operands

@@ -4,6 +4,7 @@
 
 #include "compiler/target/cuda/KernelPrinter.h"
 #include "compiler/target/cuda/ScalarPrinter.h"
+#include "compiler/target/cuda/ScanSpans.h"
 
 using namespace mlir;
 
@@ -321,6 +322,10 @@ bool ScanPrinter::isPrintable(std::string &why) {
 std::string ScanPrinter::print(func::FuncOp function) {
   printHead();
   printBuffers(function, f);
+  if (form.spanTokens > 0) {
+    printSpanBuffers(function, f, form);
+    nest.tasks.front() = "P";
+  }
   layOut();
   printShared();
   std::string roles = std::to_string(tiles.roleWarps());

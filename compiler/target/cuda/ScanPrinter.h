@@ -57,6 +57,7 @@ private:
   // Warps that walk.
   void printWalkers();
   void printInitial();
+  void printEntered(), printNothingArrived(), printHandedOn();
   void printTrace();
   void printTracedStep();
   void printFragmentStep(const ScanProduct &product, const std::string &name);

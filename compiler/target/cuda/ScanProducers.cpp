@@ -119,11 +119,11 @@ void ScanProducers::printStaged() {
 
 /// Where the runs of a sequence begin to be walked.
 std::string ScanProducers::firstChunk() {
-  const std::string &length = sequence().length;
+  const std::string &length = sequence().end;
   std::string step = std::to_string(form.interval);
   return form.isReverse ? "(" + length + " - 1 + " + step + ") / " + step +
                               " * " + step + " - " + step
-                        : "0";
+                        : sequence().begin;
 }
 
 /// Within `enter`: the segments of a run by decays that are numbers.
@@ -147,10 +147,13 @@ void ScanProducers::printSegments(const std::string &step) {
 /// Lambdas that go from unit to unit: `enter` a run, which finds its segments,
 /// and `next`.
 void ScanProducers::printRuns() {
-  const std::string &length = sequence().length;
+  // Only a sequence's last run may be short: backward, its length tells.
+  const std::string &length =
+      form.isReverse ? sequence().length : sequence().end;
   std::string step = std::to_string(form.interval);
   f.text.open("auto enter = [&](Index chunk, int half) -> Place");
-  f.text.line("if (chunk < 0 || chunk >= " + length + ") return Place{};");
+  f.text.line("if (chunk < " + sequence().begin + " || chunk >= " + length +
+              ") return Place{};");
   f.text.line("const int run = " + length + " - chunk < " + step + " ? (int)(" +
               length + " - chunk) : " + step + ";");
   if (form.hasVectorDecay()) {

@@ -14,6 +14,9 @@ protected:
   void printProducers();
   std::string prepared(const Node *node, llvm::StringRef index);
   std::string factorText(const Node *node, int degree, bool padded);
+  std::string logOf(llvm::StringRef index);
+
+  std::string sequenceName; ///< the token whose numbers are prepared
 
 private:
   void printUnit();
@@ -40,7 +43,6 @@ private:
   bool isDecayAxis(bool isRow) const {
     return form.hasVectorDecay() && form.isRow(form.decay) == isRow;
   }
-  std::string logOf(llvm::StringRef index);
   void printSegments(const std::string &step);
   void printVectorSegments();
   void printWindow(std::int64_t x);
@@ -63,7 +65,6 @@ private:
   void printFragments(bool isRow);
 
   std::map<std::string, std::string> readNames; ///< of what was read first
-  std::string sequenceName; ///< the token whose numbers are prepared
 };
 
 } // namespace recurra::cuda

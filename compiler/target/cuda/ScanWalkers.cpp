@@ -100,6 +100,7 @@ void ScanPrinter::printInitial() {
         ";");
   }
   closeElements();
+  printEntered();
 }
 
 /// By a factor, or a vector of them, that lies `offset` behind `at`.
@@ -221,6 +222,11 @@ void ScanPrinter::storeMatrix(chunk::StoreOp store, StringRef value) {
 }
 
 void ScanPrinter::printFinal() {
+  if (form.spanTokens > 0 && form.isReverse) {
+    printHandedOn();
+  } else if (form.spanTokens > 0) {
+    f.text.line("if (span.number + 1 < span.count) continue;");
+  }
   for (cpu::Nest &part : form.top->getNests()) {
     for (Node *node : part.nodes) {
       if (node->kind == Kind::CopyOut && form.isMatrix(node)) {

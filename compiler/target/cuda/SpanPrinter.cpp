@@ -69,7 +69,27 @@ void KernelFrame::enterSequence(Value span) {
             " : shape.tokens;");
   text.line("const Index " + sequence.first + " = " + packed + " ? " +
             sequence.start + " : " + n + " * shape.tokens;");
+  sequence.end = sequence.length;
+  if (spanTokens > 0) {
+    std::string tokens = std::to_string(spanTokens);
+    sequence.begin = text.name("begin");
+    sequence.end = text.name("end");
+    text.line("const Index " + sequence.begin + " = span.number * " + tokens +
+              ", " + sequence.end + " = " + sequence.length + " - " +
+              sequence.begin + " < " + tokens + " ? " + sequence.length +
+              " : " + sequence.begin + " + " + tokens + ";");
+  }
   sequences[span] = sequence;
+}
+
+/// What is left of the task's number is a slot; tasks of empty ones end here.
+/// Returns what its sequence is called.
+std::string KernelFrame::enterSlot() {
+  text.line("const Index slot = rest;");
+  text.line("const TokenSpan span = findSpan<" + std::to_string(spanTokens) +
+            ">(shape, slot);");
+  text.line("if (span.number >= span.count) continue;");
+  return "span.sequence";
 }
 
 void KernelFrame::enterSpan(Value span, StringRef origin) {
@@ -97,6 +117,8 @@ void KernelFrame::enterSpan(Value span, StringRef origin) {
 void KernelFrame::enterTask() {
   unsigned count = source.getNumIterators();
   SmallVector<std::string> origins(count);
+  // A slow head's spans come to different blocks: heads turn with the slots.
+  SmallVector<std::string> heads;
   if (count > 0) {
     text.line("Index rest = task;");
   }
@@ -119,12 +141,25 @@ void KernelFrame::enterTask() {
                                      : "first" + axis.str();
     std::string number = countOf(source.getSpan(i));
     origins[i] = text.name(name);
-    text.line("const Index " + origins[i] + " = " +
-              (i == 0 ? "rest" : "rest % (" + number + ")") +
-              (step == 1 ? "" : " * " + std::to_string(step)) + ";");
+    std::string whole = i == 0 ? "rest" : "rest % (" + number + ")";
+    std::string scale = step == 1 ? "" : " * " + std::to_string(step);
+    if (i == 0 && spanTokens > 0) {
+      whole = enterSlot();
+    }
+    if (axis == "H" && spanTokens > 0) {
+      std::string turned = text.name("turned");
+      text.line("const Index " + turned + " = " + whole + ";");
+      heads.push_back("const Index " + origins[i] + " = (" + turned +
+                      " + slot) % (" + number + ")" + scale + ";");
+    } else {
+      text.line("const Index " + origins[i] + " = " + whole + scale + ";");
+    }
     if (i > 0) {
       text.line("rest /= " + number + ";");
     }
+  }
+  for (const std::string &line : heads) {
+    text.line(line);
   }
   for (unsigned i = 0; i < count; ++i) {
     enterSpan(source.getSpan(i), origins[i]);

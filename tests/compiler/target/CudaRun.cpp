@@ -5,6 +5,7 @@
 #include "compiler/Pipeline.h"
 #include "compiler/passes/RecToChunk.h"
 #include "compiler/target/cuda/KernelPrinter.h"
+#include "compiler/target/cuda/ScanSpans.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/Program.h"
@@ -20,7 +21,7 @@ using namespace mlir;
 
 namespace recurra {
 
-CudaRun::CudaRun(const std::string &text, bool isScan) {
+CudaRun::CudaRun(const std::string &text, bool isScan, std::int64_t tokens) {
   DialectRegistry registry;
   registerDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -40,10 +41,17 @@ CudaRun::CudaRun(const std::string &text, bool isScan) {
     }
     error.clear();
   }
+  if (tokens > 0) {
+    function->setAttr(cuda::spanAttr,
+                      Builder(&context).getI64IntegerAttr(tokens));
+  }
   arguments = describeArguments(function);
   workspaces = describeWorkspaces(function);
   cuda::Program program = cuda::printProgram(function);
   nests = program.nests;
+  workspaces.insert(workspaces.end(), program.workspaces.begin(),
+                    program.workspaces.end());
+  spanTokens = program.spanTokens;
   source =
       "#include \"tests/compiler/target/cuda_emulation.h\"\n" + program.text();
   for (const Nest &nest : nests) {
@@ -90,16 +98,34 @@ void CudaRun::build() {
   }
 }
 
+/// Slots of spans, and whether spans are joined.
+std::pair<std::int64_t, std::int64_t>
+CudaRun::countSpans(const KernelSizes &sizes) const {
+  if (spanTokens == 0 || sizes.tokens <= spanTokens) {
+    return {sizes.sequences(), 0};
+  }
+  std::int64_t perRow = (sizes.tokens + spanTokens - 1) / spanTokens;
+  return {sizes.offsets.empty() ? sizes.rows * perRow
+                                : sizes.tokens / spanTokens + sizes.sequences(),
+          1};
+}
+
 std::int64_t CudaRun::count(const std::string &size,
                             const KernelSizes &sizes) const {
   std::int64_t total = sizes.rows * sizes.tokens;
-  return size == "B"    ? sizes.rows
-         : size == "T"  ? sizes.tokens
-         : size == "H"  ? sizes.heads
-         : size == "Hg" ? sizes.heads / sizes.group
-         : size == "N"  ? sizes.sequences()
-         : size == "S"  ? total / checkpointInterval + sizes.sequences()
-                        : std::stoll(size);
+  auto [spans, joins] = countSpans(sizes);
+  const std::map<std::string, std::int64_t> symbols = {
+      {"B", sizes.rows},
+      {"T", sizes.tokens},
+      {"H", sizes.heads},
+      {"Hg", sizes.heads / sizes.group},
+      {"N", sizes.sequences()},
+      {"S", total / std::max<std::int64_t>(checkpointInterval, 1) +
+                sizes.sequences()},
+      {"P", spans},
+      {"J", joins}};
+  auto found = symbols.find(size);
+  return found == symbols.end() ? std::stoll(size) : found->second;
 }
 
 Arrays CudaRun::run(const KernelSizes &sizes, const Arrays &given, bool spread,
@@ -134,6 +160,9 @@ Arrays CudaRun::run(const KernelSizes &sizes, const Arrays &given, bool spread,
     std::int64_t tasks = 1;
     for (const std::string &factor : nest.tasks) {
       tasks *= count(factor, sizes);
+    }
+    if (tasks == 0) {
+      continue;
     }
     // Poisoned, so that what is read before it is written shows.
     std::size_t bytes = blocks * nest.workersPerBlock * nest.scratchBytes;

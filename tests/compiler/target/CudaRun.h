@@ -10,7 +10,9 @@ namespace recurra {
 class CudaRun {
 public:
   /// `error` is set on failure, also if `isScan` and the text has no scan form.
-  explicit CudaRun(const std::string &text, bool isScan = false);
+  /// `spanTokens`: of a span, if not the usual number.
+  explicit CudaRun(const std::string &text, bool isScan = false,
+                   std::int64_t spanTokens = 0);
   ~CudaRun();
 
   /// As KernelRun::run, on a grid of `blocks` blocks.
@@ -22,11 +24,14 @@ public:
 
   std::string error, source;
   std::int64_t checkpointInterval = 0;
+  std::int64_t spanTokens = 0; ///< 0: a task walks all of a sequence
 
 private:
   using Entry = void (*)(const void *buffers, const void *shape,
                          std::int64_t tasks, char *scratch, unsigned blocks);
   std::int64_t count(const std::string &size, const KernelSizes &sizes) const;
+  std::pair<std::int64_t, std::int64_t>
+  countSpans(const KernelSizes &sizes) const;
   void build();
 
   std::vector<Argument> arguments;

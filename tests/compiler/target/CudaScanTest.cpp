@@ -30,6 +30,7 @@ struct Case {
   double gate = 0;       ///< if not zero, every log gate
   bool isHalf = false;   ///< vectors are bf16
   bool isMixed = false;  ///< mild, strong and closed log gates in one token
+  std::int64_t span = 0; ///< tokens that a task walks, if not the usual number
 };
 
 std::vector<Case> cases() {
@@ -115,6 +116,49 @@ std::vector<Case> matrixCases() {
   };
 }
 
+/// Sequences of several spans.
+std::vector<Case> spanCases() {
+  auto of = [](Case given, std::int64_t span, bool isHalf, bool isMixed) {
+    given.span = span;
+    given.isHalf = isHalf;
+    given.isMixed = isMixed;
+    return given;
+  };
+  std::vector<std::int64_t> ragged = {0, 0, 129, 129, 130, 194, 258, 300, 300};
+  Sizes packed{1, 300, 1, 1, ragged, {}};
+  return {
+      of({"palimpsa", "Spans", {1, 300, 2, 1, {}, {}}}, 64, false, false),
+      of({"palimpsa", "SpansMixed", packed, 18, 40, 16}, 64, false, true),
+      of({"palimpsa", "SpansHalf", packed, 16, 24}, 128, true, true),
+      of({"palimpsa", "SpansGrouped", {2, 128, 2, 2, {}, {}}, 17}, 64, true,
+         true),
+      of({"sigmoid_gate",
+          "Spans",
+          {1, 150, 1, 1, {0, 140, 150}, {}},
+          18,
+          40,
+          16},
+         64, false, false),
+      of({"unit_keys", "Spans", {1, 193, 1, 1, {}, {}}, 18, 20}, 64, true,
+         false),
+      of({"linear_attention", "Spans", {1, 130, 1, 1, {}, {}}}, 64, true,
+         false),
+      of({"palimpsa", "SpansStrong", {1, 150, 1, 1, {}, {}}, 16, 16, 0, 1, -20},
+         64, false, false),
+      of({"simple_gla",
+          "SpansStrong",
+          {1, 150, 1, 1, {}, {}},
+          20,
+          16,
+          0,
+          1,
+          -3},
+         64, true, false),
+      of({"gla", "SpansMixed", packed, 24, 20}, 64, false, true),
+      of({"value_gates", "SpansHalf", packed, 16, 37, 32}, 64, true, true),
+  };
+}
+
 /// Gates of each value's entry, and of each key's with a readout that is not
 /// linear and a decay with a parameter.
 const std::pair<Recurrence, Recurrence> &vectorGates() {
@@ -179,7 +223,9 @@ void halve(std::string &text, const std::string &argument) {
     return;
   }
   std::string value = "%" + found[1].str();
-  for (const std::string &before : {value + ": ", value + "\\[[^\\]]*\\] : "}) {
+  std::string indexed = value + "\\[[^\\]]*\\] : ";
+  for (const std::string &before :
+       {value + ": ", indexed, indexed + "!chunk.tile<[^>]*>, "}) {
     text = std::regex_replace(text, std::regex("(" + before + ")" + type),
                               "$1$2bf16>");
   }
@@ -226,7 +272,7 @@ protected:
   }
 
   /// Runs a chunk function; its results are added to `arrays`.
-  void run(std::string text, Arrays &arrays) {
+  void run(std::string text, Arrays &arrays, std::int64_t spanTokens = 0) {
     for (std::size_t at = text.find("f64"); at != std::string::npos;
          at = text.find("f64", at + 3)) {
       text.replace(at, 3, "f32");
@@ -235,14 +281,24 @@ protected:
       if (GetParam().isHalf) {
         halve(text, std::string("input ") + name);
       }
+      if (GetParam().isHalf && spanTokens > 0) {
+        halve(text, std::string("input-gradient ") + name);
+      }
     }
     if (GetParam().isHalf) {
       halve(text, "output-cotangent o");
       halve(text, "output-cotangent y");
     }
-    CudaRun kernel(text, /*isScan=*/true);
+    CudaRun kernel(text, /*isScan=*/true, spanTokens);
     ASSERT_EQ(kernel.error, "") << kernel.source;
     bool isReverse = text.find("output-cotangent") != std::string::npos;
+    // Backward, no spans are cut where decays are vectors.
+    bool isCut = !isReverse || kernel.source.find("logSums") == text.npos;
+    if (spanTokens > 0) {
+      EXPECT_EQ(kernel.spanTokens == spanTokens, isCut);
+      EXPECT_EQ(GetParam().isHalf && isReverse && isCut,
+                kernel.source.find("narrowOrWait<bf16>(") != text.npos);
+    }
     bool isScaled = !call.extents.contains("D");
     EXPECT_EQ(GetParam().isHalf && isReverse && isScaled,
               kernel.source.find("rowWords[") != std::string::npos);
@@ -336,6 +392,68 @@ TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
   }
 }
 
+/// Spans side by side: results, and what is saved on the way, are those of a
+/// walk over whole sequences.
+class CudaScanSpanTest : public CudaScanTest {};
+
+TEST_P(CudaScanSpanTest, WalksSpansFromWhatEntersThem) {
+  ChunkRun evaluator(*recurrence, call, scanPlan());
+  Arrays whole, arrays;
+  Values expected = runForward(evaluator, whole);
+  add(arrays, Argument::Input, call.inputs);
+  add(arrays, Argument::InitialState, call.initialStates);
+  run(evaluator.text, arrays, GetParam().span);
+  ASSERT_FALSE(HasFatalFailure());
+  compare(arrays, expected.outputs, Argument::Output, 2e-5);
+  compare(arrays, expected.finalStates, Argument::FinalState, 2e-5);
+  for (const auto &state : recurrence->states) {
+    auto key = keyOf({Argument::Checkpoint, state.name, DType::F64, {}});
+    const std::vector<double> &saved = arrays.at(key).values;
+    const std::vector<double> &before = whole.at(key).values;
+    ASSERT_EQ(saved.size(), before.size());
+    for (std::size_t i = 0; i < saved.size(); ++i) {
+      // Between packed sequences nothing is saved.
+      if (!std::isnan(before[i])) {
+        ASSERT_NEAR(saved[i], before[i],
+                    2e-5 * std::max(1.0, std::abs(before[i])))
+            << key << "[" << i << "]";
+      }
+    }
+  }
+}
+
+TEST_P(CudaScanSpanTest, AddsWhatArrivesAtTheEndsOfSpans) {
+  ChunkRun evaluator(*recurrence, call, scanPlan());
+  Arrays arrays;
+  runForward(evaluator, arrays);
+  ASSERT_FALSE(HasFatalFailure());
+  Values cotangents = randomCotangents(*recurrence, call, random);
+  if (GetParam().isHalf) {
+    halve(cotangents.outputs);
+  }
+  Gradients gradients = evaluator.backward(cotangents);
+  add(arrays, Argument::OutputCotangent, cotangents.outputs);
+  add(arrays, Argument::FinalStateCotangent, cotangents.finalStates);
+  Arrays whole = arrays;
+  run(evaluator.text, whole);
+  run(evaluator.text, arrays, GetParam().span);
+  ASSERT_FALSE(HasFatalFailure());
+  double tolerance = GetParam().isHalf ? 4e-3 : 1e-4; // halves are stored
+  auto compareAll = [&](Argument::Kind kind, Arrays expected) {
+    for (auto &[name, array] : expected) {
+      array = whole.at(keyOf({kind, name, DType::F64, {}}));
+    }
+    compare(arrays, expected, kind, tolerance);
+  };
+  compareAll(Argument::InputGradient, gradients.inputs);
+  compareAll(Argument::InitialStateGradient, gradients.initialStates);
+  if (GetParam().gate != 0) {
+    expectRelative(
+        arrays,
+        whole.at(keyOf({Argument::InputGradient, "g", DType::F64, {}})));
+  }
+}
+
 /// A loss reads outputs alone, or final states alone.
 class CudaScanLossTest : public CudaScanTest {};
 
@@ -375,6 +493,11 @@ INSTANTIATE_TEST_SUITE_P(Cases, CudaScanTest, testing::ValuesIn(cases()),
 INSTANTIATE_TEST_SUITE_P(VectorCases, CudaScanTest,
                          testing::ValuesIn(vectorCases()),
                          [](const auto &info) {
+                           return info.param.entry + "_" + info.param.name;
+                         });
+
+INSTANTIATE_TEST_SUITE_P(Cases, CudaScanSpanTest,
+                         testing::ValuesIn(spanCases()), [](const auto &info) {
                            return info.param.entry + "_" + info.param.name;
                          });
 

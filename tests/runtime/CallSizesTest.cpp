@@ -1,0 +1,48 @@
+// What symbolic sizes stand for in a call: how many spans there can be.
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/CallSizes.h"
+
+#include <gtest/gtest.h>
+
+namespace recurra {
+namespace {
+
+/// "P" and "J" of a call of a kernel whose tasks have spans of 512 tokens.
+std::pair<std::int64_t, std::int64_t>
+spansOf(std::int64_t batch, std::int64_t tokens, std::int64_t sequences = 0) {
+  recurra_kernel kernel;
+  kernel.spec.target = "cuda";
+  kernel.spec.packed = sequences > 0;
+  kernel.artifact.spanTokens = 512;
+  std::int64_t onTheDevice = 0; // its address alone is looked at
+  recurra_sizes given{};
+  given.batch = batch;
+  given.tokens = tokens;
+  given.heads = 1;
+  given.sequences = sequences;
+  given.offsets = sequences > 0 ? &onTheDevice : nullptr;
+  CallSizes sizes;
+  Status status = readSizes(kernel, given, sizes);
+  EXPECT_TRUE(status.ok()) << status.message;
+  return {sizes.value("P"), sizes.value("J")};
+}
+
+using Counts = std::pair<std::int64_t, std::int64_t>;
+
+TEST(CallSizes, RowsHaveEqualSpans) {
+  EXPECT_EQ(spansOf(3, 0), Counts(3, 0));
+  EXPECT_EQ(spansOf(3, 1), Counts(3, 0));
+  EXPECT_EQ(spansOf(3, 512), Counts(3, 0));
+  EXPECT_EQ(spansOf(3, 513), Counts(6, 1));
+  EXPECT_EQ(spansOf(1, 32768), Counts(64, 1));
+}
+
+/// Wherever their offsets are: each sequence begins a span, and so does every
+/// 512th token at most.
+TEST(CallSizes, PackedSequencesHaveSlotsForTheMost) {
+  EXPECT_EQ(spansOf(1, 512, 7), Counts(7, 0));
+  EXPECT_EQ(spansOf(1, 1300, 3), Counts(5, 1));
+}
+
+} // namespace
+} // namespace recurra
