@@ -22,7 +22,7 @@ void ScanAdders::printAdders() {
   printTargets();
   openUnits(numbered("block", "staged"));
   f.text.open(form.isReverse ? "if (run && !(flags & isTrace))" : "if (run)");
-  f.text.open("auto add = [&](int done, auto isFull)");
+  f.text.open("auto add = [&](int done, auto isFull, auto isWaiting)");
   f.text.line("const float *const from = sums + group % 2 * " +
               number(tiles.computeWarps() * warpSums) + ";");
   f.text.line(numbered("block", "summed"));
@@ -33,16 +33,29 @@ void ScanAdders::printAdders() {
   f.text.line("arrive(added + group % 2, lane);");
   f.text.line("++group;");
   f.text.close("};");
-  std::string group = number(tiles.group);
-  f.text.line("int done = 0;");
-  f.text.line("for (; done + " + group + " <= count; done += " + group +
-              ") add(done, Choice<true>());");
-  f.text.line("if (done < count) add(done, Choice<false>());");
+  printAllAdded();
   f.text.close();
   closeUnits();
   printSpanTotals();
   printTotals();
   f.text.close();
+}
+
+/// All groups of a unit. Whether results wait is known for all of a task.
+void ScanAdders::printAllAdded() {
+  std::string group = number(tiles.group);
+  f.text.open("auto addAll = [&](auto isWaiting)");
+  f.text.line("int done = 0;");
+  f.text.line("for (; done + " + group + " <= count; done += " + group +
+              ") add(done, Choice<true>(), isWaiting);");
+  f.text.line("if (done < count) add(done, Choice<false>(), isWaiting);");
+  f.text.close("};");
+  bool canWait = llvm::any_of(form.stores, [&](const Node *node) {
+    return !targets[node].element.empty();
+  });
+  f.text.line(canWait ? "if (span.count > 1) addAll(Choice<true>()); else "
+                        "addAll(Choice<false>());"
+                      : "addAll(Choice<false>());");
 }
 
 /// The thread's first entry: rows from the first warp on, columns from the last
@@ -324,7 +337,7 @@ void ScanAdders::printStores(ScanSum::Kind kind, std::int64_t x) {
     } else {
       f.text.line(condition + "narrowOrWait<" + target.element + ">(" +
                   target.name + " + " + at + ", " + value +
-                  ", span.count > 1);");
+                  ", isWaiting.value);");
     }
   }
 }

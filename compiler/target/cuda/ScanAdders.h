@@ -21,6 +21,7 @@ protected:
 private:
   void printTargets();
   void printNextTargets();
+  void printAllAdded();
   std::string entryOf(bool isRow) const;
   std::int64_t entriesPerRound() const;
   std::int64_t scalarAdder() const { return tiles.adderWarps > 1 ? 1 : 0; }

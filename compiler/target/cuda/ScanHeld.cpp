@@ -58,7 +58,7 @@ std::int64_t ScanPrinter::heldTokens() const {
 /// held.
 void ScanPrinter::printElementTrace() {
   f.text.open("if (flags & isFirstUnit)");
-  loadStates("header[5]");
+  loadStates();
   f.text.close();
   f.text.line("#pragma unroll 1");
   f.text.open("for (int t = 0; t < count; ++t)");
@@ -72,7 +72,7 @@ void ScanPrinter::printElementTrace() {
 /// but for the last one, whose states stay where they are.
 void ScanPrinter::printUnitTrace() {
   f.text.open("if (header[4] == 0)");
-  loadStates("header[5]");
+  loadStates();
   f.text.close();
   f.text.open("else");
   loadHeld(number(scanUnit) + " + header[4] / 16");

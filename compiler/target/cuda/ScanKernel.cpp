@@ -46,7 +46,8 @@ static constexpr const char *names[] = {
     "later",       "ends",        "tokens",     "keep",
     "isPaired",    "fetchPair",   "running",    "factors",
     "spent",       "sumBefore",   "block",      "start",
-    "factor",      "step",        "segmentEnd", "multiplyDeep"};
+    "factor",      "step",        "segmentEnd", "multiplyDeep",
+    "isWaiting",   "addAll",      "saved",      "piece"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)

@@ -83,6 +83,7 @@ private:
   void printStep(ScanElement &element);
   void printStepBack();
   void printReadySums();
+  bool beginsAtZero(const ScanCarry &adjoint);
   void findTotalBalance();
   void printBalanceStart();
   void printBalanceOfToken();
@@ -101,7 +102,7 @@ private:
   void loadHeld(llvm::StringRef token);
   void printCut();
   void printExactSum(const ScanSum &sum);
-  void loadStates(llvm::StringRef chunk);
+  void loadStates();
   std::pair<std::string, std::string> elementsFrom(mlir::Value buffer,
                                                    mlir::OperandRange indices,
                                                    llvm::StringRef token);

@@ -374,6 +374,29 @@ std::string ScanProducers::tokensOfStage() {
                              : "count";
 }
 
+/// Where the states lie that the warps which walk load at a run's start: those
+/// saved there for the walk to the segments' ends, those of the next run's for
+/// the way back. Decays that are matrices have both begin at the start.
+void ScanProducers::printSavedPlaces() {
+  std::string token = "here.chunk";
+  if (!form.hasMatrixDecay) {
+    token += " + (here.pass == 1 ? " + number(form.interval) + " : 0)";
+    f.text.open("if (here.u == 0)");
+  }
+  for (auto [i, init] :
+       llvm::enumerate(cast<chunk::ForOp>(*form.trace).getInits())) {
+    auto load = cast<chunk::LoadOp>(init.getDefiningOp());
+    f.text.line(
+        "reinterpret_cast<const " +
+        storedName(load.getBuffer().getType().getElement()) +
+        " **>(header + 8)[" + number(static_cast<std::int64_t>(i)) + "] = &" +
+        addressOf(load.getBuffer(), load.getIndices(), token, "0", "0") + ";");
+  }
+  if (!form.hasMatrixDecay) {
+    f.text.close();
+  }
+}
+
 void ScanProducers::printHeader() {
   f.text.open("if (thread == 0)");
   f.text.comment("Cuts within the unit: tokens that start a segment, tokens "
@@ -396,6 +419,9 @@ void ScanProducers::printHeader() {
   f.text.line("header[4] = at;");
   f.text.line("header[5] = (int)here.chunk;");
   f.text.line("header[6] = here.half;");
+  if (form.isReverse) {
+    printSavedPlaces();
+  }
   std::string held = form.isReverse ? " | (here.isHeld ? isHeld : 0) | "
                                       "(here.pass == 0 ? isTrace : 0)"
                                     : "";

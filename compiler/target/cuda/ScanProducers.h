@@ -32,6 +32,7 @@ private:
   void printScalars();
   void printPreparedSums();
   std::string scalarText(const ScanOperand &operand);
+  void printSavedPlaces();
   void printHeader();
   void printTracedVectors();
   void printVectors(bool isTraced);

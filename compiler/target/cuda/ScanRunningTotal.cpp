@@ -19,6 +19,17 @@ static bool isWide(const Node *node) {
   });
 }
 
+/// What instructions round off of an adjoint's sum is little beside what the
+/// tokens added to it, not beside what it began with.
+bool ScanPrinter::beginsAtZero(const ScanCarry &adjoint) {
+  Value init = cast<chunk::ForOp>(*form.runs).getInits()[adjoint.index];
+  const Node *node = peel(form.top->find(init));
+  auto number = node->kind == Node::Kind::Constant
+                    ? dyn_cast<FloatAttr>(node->attributes.get("value"))
+                    : FloatAttr();
+  return number && number.getValue().isZero();
+}
+
 /// Results of matrix instructions have to be exact enough, and one of their
 /// columns to be free for each token.
 void ScanPrinter::findTotalBalance() {
@@ -32,8 +43,11 @@ void ScanPrinter::findTotalBalance() {
     total = sum.kind == ScanSum::OverBoth ? &sum : total;
     areWide |= sum.weight && isWide(sum.weight);
   }
-  if (!isInPlace || !usesMatrix || areWide || wholes != 1 || !isReady(*total) ||
-      (slots + 1) * tiles.group > resultColumns) {
+  bool areZero = llvm::all_of(form.adjoints, [&](const ScanCarry &adjoint) {
+    return beginsAtZero(adjoint);
+  });
+  if (!isInPlace || !usesMatrix || !areZero || areWide || wholes != 1 ||
+      !isReady(*total) || (slots + 1) * tiles.group > resultColumns) {
     return;
   }
   balance = findBalance(form, values, *total);

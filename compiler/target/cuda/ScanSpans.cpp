@@ -27,7 +27,7 @@ void reserveSpanNames(KernelText &text) {
 /// Long enough for the states between spans to cost little, short enough for
 /// few heads to fill a GPU. A whole number of runs.
 std::int64_t spanTokensOf(func::FuncOp function, const ScanForm &form) {
-  constexpr std::int64_t usual = 512;
+  constexpr std::int64_t usual = 4096;
   auto wanted = function->getAttrOfType<IntegerAttr>(spanAttr);
   return llvm::alignTo(wanted ? wanted.getInt() : usual, form.interval);
 }

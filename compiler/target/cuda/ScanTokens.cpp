@@ -17,22 +17,20 @@ void ScanPrinter::printTokens() {
   std::string group = number(tiles.group);
   std::string first =
       form.isReverse ? "(count - done - " + group + ")" : "done";
-  auto openGroups = [&](const std::string &count) {
-    f.text.line("#pragma unroll 1");
+  auto openGroups = [&](const std::string &count, int unroll) {
+    f.text.line("#pragma unroll " + number(unroll));
     f.text.open("for (int done = 0; done < " + count + "; done += " + group +
                 ")");
   };
-  // A loop of its own for whole units is worth its code where tokens are short.
-  if (!form.isReverse) {
-    f.text.open("if (!cuts && count == " + number(scanUnit) + ")");
-    openGroups(number(scanUnit));
-    f.text.line("walk(done, Choice<false>(), Choice<true>());");
-    f.text.close();
-    f.text.close();
-    f.text.open("else");
-  }
-  f.text.comment("Most tokens have no branch between them.");
-  openGroups("count");
+  f.text.comment("Most tokens have no branch between them, and their loop no "
+                 "other way to come from.");
+  f.text.open("if (!cuts && count == " + number(scanUnit) + ")");
+  openGroups(number(scanUnit), form.isReverse ? 2 : 1);
+  f.text.line("walk(done, Choice<false>(), Choice<true>());");
+  f.text.close();
+  f.text.close();
+  f.text.open("else");
+  openGroups("count", 1);
   f.text.open("if (count - done < " + group + " || (cuts >> " + first + " & " +
               number((1 << tiles.group) - 1) + "))");
   f.text.line("walk(done, Choice<true>(), Choice<false>());");
@@ -41,9 +39,7 @@ void ScanPrinter::printTokens() {
   f.text.line("walk(done, Choice<false>(), Choice<true>());");
   f.text.close();
   f.text.close();
-  if (!form.isReverse) {
-    f.text.close();
-  }
+  f.text.close();
 }
 
 /// One group, and what it hands over.

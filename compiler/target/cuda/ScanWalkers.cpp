@@ -173,33 +173,38 @@ ScanPrinter::elementsFrom(Value buffer, OperandRange indices, StringRef token) {
                     " + (8 * n + e % 2) * " + strideOf(buffer, form.columns)};
 }
 
-/// The states that the forward saved at the start of a run: two columns at a
-/// time where they lie side by side.
-void ScanPrinter::loadStates(StringRef chunk) {
+/// The states that the forward saved at the start of a run, from where the
+/// header says: two columns at a time where they lie side by side.
+void ScanPrinter::loadStates() {
   auto inits = cast<chunk::ForOp>(*form.trace).getInits();
-  for (auto [init, state] : llvm::zip(inits, stateNames)) {
-    auto load = cast<chunk::LoadOp>(init.getDefiningOp());
-    auto type = load.getBuffer().getType();
+  for (auto [i, state] : llvm::enumerate(stateNames)) {
+    Value buffer = cast<chunk::LoadOp>(inits[i].getDefiningOp()).getBuffer();
+    auto type = cast<chunk::BufferType>(buffer.getType());
+    std::string rows = strideOf(buffer, form.rows);
+    std::string columns = strideOf(buffer, form.columns);
+    std::string row = "(16 * a + e / 2 * 8) * " + rows + " + ";
     bool isPaired = type.getNames().back() == form.columns &&
                     type.getElement().isF32() && form.columnExtent % 2 == 0 &&
                     inside().empty();
     f.text.open("");
-    auto [from, element] =
-        elementsFrom(load.getBuffer(), load.getIndices(), chunk);
+    f.text.line("auto *const from = reinterpret_cast<const " +
+                storedName(type.getElement()) + " *const *>(header + 8)[" +
+                number(static_cast<std::int64_t>(i)) + "] + firstRow * " +
+                rows + " + firstColumn * " + columns + ";");
     if (isPaired) {
-      f.text.open("if (isPaired(" + from + ", " +
-                  strideOf(load.getBuffer(), form.columns) + "))");
+      f.text.open("if (isPaired(from, " + columns + "))");
       openElements();
-      f.text.line("if (e % 2 == 0) fetchPair(" + state + "[a][n], e, " + from +
-                  " + (16 * a + e / 2 * 8) * " +
-                  strideOf(load.getBuffer(), form.rows) + " + 8 * n);");
+      f.text.line("if (e % 2 == 0) fetchPair(" + state + "[a][n], e, from + " +
+                  row + "8 * n);");
       closeElements();
       f.text.close();
       f.text.open("else");
     }
     openElements();
-    f.text.line(state + "[a][n][e] = " +
-                guarded("widen(" + from + "[" + element + "])") + ";");
+    f.text.line(
+        state + "[a][n][e] = " +
+        guarded("widen(from[" + row + "(8 * n + e % 2) * " + columns + "])") +
+        ";");
     closeElements();
     if (isPaired) {
       f.text.close();
@@ -296,7 +301,7 @@ void ScanPrinter::printTracedStep() {
 /// held, but for those of the last one, which stay where they are.
 void ScanPrinter::printTrace() {
   f.text.open("if (flags & isFirstUnit)");
-  loadStates("header[5]");
+  loadStates();
   copyHeld(number(form.interval));
   if (!fragments.areUsed()) {
     multiplyAll("stage + 16", specialOffset(), true, false);
@@ -325,7 +330,7 @@ void ScanPrinter::printEnter() {
   f.text.open("if (flags & isFirstUnit)");
   if (form.isReverse) {
     f.text.open("if (!(flags & isHeld))");
-    loadStates("header[5] + " + number(form.interval));
+    loadStates();
     if (form.hasVectorDecay()) {
       divideStates(last);
     } else {
