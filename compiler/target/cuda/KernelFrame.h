@@ -90,7 +90,8 @@ public:
 
   std::int64_t tokenParts = 1; ///< tasks that share a sequence's tokens
   std::int64_t spanTokens = 0; ///< that a task has; 0: all of a sequence
-  /// Which spans of the nest the variable `task` stands for.
+  /// Which spans of the nest the task stands for whose number this is.
+  std::string taskText = "task";
   void enterTask();
   std::string countOf(mlir::Value span);
   void enterSpan(mlir::Value span, llvm::StringRef origin);

@@ -47,7 +47,8 @@ static constexpr const char *names[] = {
     "isPaired",    "fetchPair",   "running",    "factors",
     "spent",       "sumBefore",   "block",      "start",
     "factor",      "step",        "segmentEnd", "multiplyDeep",
-    "isWaiting",   "addAll",      "saved",      "piece"};
+    "isWaiting",   "addAll",      "items",      "isOrdered",
+    "order",       "taskAt",      "costOf",     "rank"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)

@@ -139,7 +139,8 @@ std::int64_t ScanPrinter::sharedBytes() const {
   std::int64_t floats = 2 * stageFloats + 2 * tiles.computeWarps() * warpSums +
                         zeroFloats() + 2 * tiles.columnTiles + logFloats() + 8;
   constexpr std::int64_t segments = 2 * 16, barriers = 4 * 8;
-  return ceilDiv(4 * floats, 128) * 128 + rawBytes + segments + barriers;
+  return ceilDiv(4 * floats, 128) * 128 + rawBytes + segments + barriers +
+         (isOrdered() ? 2 * mostItems : 0);
 }
 
 /// The degree at which a sum's weight is prepared already, else the one that
@@ -328,6 +329,7 @@ std::string ScanPrinter::print(func::FuncOp function) {
   }
   layOut();
   printShared();
+  printOrder();
   std::string roles = std::to_string(tiles.roleWarps());
   f.text.open("if (warp < " + roles + ")");
   if (tiles.computeRegisters > 0) {
@@ -409,6 +411,10 @@ void ScanPrinter::printShared() {
   f.text.line("Barrier *const staged = reinterpret_cast<Barrier *>(segments + "
               "2);");
   f.text.line("Barrier *const added = staged + 2;");
+  if (isOrdered()) {
+    f.text.line("unsigned short *const order = reinterpret_cast<unsigned short "
+                "*>(added + 2);");
+  }
   f.text.open("if (threadIdx.x < 2)");
   auto initialise = [&](StringRef event, std::int64_t warps) {
     f.text.line("initialise(" + event + " + threadIdx.x, " + number(warps) +

@@ -12,6 +12,13 @@ protected:
   using ScanKernel::ScanKernel;
 
   void printProducers();
+  /// Blocks take tasks in an order of their own: decays are numbers, and a
+  /// segment's end has to be walked to.
+  bool isOrdered() const {
+    return form.isReverse && form.decay && form.decay->axes.empty();
+  }
+  void printOrder();
+  static constexpr std::int64_t mostItems = 512; ///< that are put in order
   std::string prepared(const Node *node, llvm::StringRef index);
   std::string factorText(const Node *node, int degree, bool padded);
   std::string logOf(llvm::StringRef index);
@@ -19,6 +26,8 @@ protected:
   std::string sequenceName; ///< the token whose numbers are prepared
 
 private:
+  std::int64_t slicesOfItem() const;
+  void printCosts();
   void printUnit();
   void printStaged();
   std::string tokensOfStage();

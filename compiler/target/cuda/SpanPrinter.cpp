@@ -120,7 +120,7 @@ void KernelFrame::enterTask() {
   // A slow head's spans come to different blocks: heads turn with the slots.
   SmallVector<std::string> heads;
   if (count > 0) {
-    text.line("Index rest = task;");
+    text.line("Index rest = " + taskText + ";");
   }
   if (!layout.first.empty()) {
     std::string vectors = std::to_string(layout.cuts);
