@@ -63,8 +63,8 @@ struct Artifact {
   std::vector<Workspace> workspaces; ///< follow the arguments in the ABI
   std::vector<Nest> nests;
   std::int64_t checkpointInterval = 0; ///< tokens between saved states
-  std::int64_t spanTokens = 0; ///< that a task walks; 0: all of a sequence
-  std::string plan;                    ///< the printed Plan, for people
+  std::int64_t spanTokens = 0;      ///< that a task walks; 0: all of a sequence
+  std::string plan;                 ///< the printed Plan, for people
   std::vector<std::string> remarks; ///< Diagnostics::remarks of its compilation
 };
 
