@@ -15,7 +15,7 @@ using Kind = Node::Kind;
 /// are walked back by subtraction lose this many of their digits as well, which
 /// matters less to vectors of 16 bits.
 const char *ScanProducers::limitOf() const {
-  return !form.isReverse ? "24.0f" : isExact ? "6.0f" : "7.0f";
+  return !form.isReverse ? "24.0f" : isExact ? "5.0f" : "7.0f";
 }
 
 void ScanProducers::printProducers() {

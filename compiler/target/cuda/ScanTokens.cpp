@@ -17,20 +17,23 @@ void ScanPrinter::printTokens() {
   std::string group = number(tiles.group);
   std::string first =
       form.isReverse ? "(count - done - " + group + ")" : "done";
-  auto openGroups = [&](const std::string &count, int unroll) {
-    f.text.line("#pragma unroll " + number(unroll));
+  auto openGroups = [&](const std::string &count) {
+    f.text.line("#pragma unroll 1");
     f.text.open("for (int done = 0; done < " + count + "; done += " + group +
                 ")");
   };
-  f.text.comment("Most tokens have no branch between them, and their loop no "
-                 "other way to come from.");
-  f.text.open("if (!cuts && count == " + number(scanUnit) + ")");
-  openGroups(number(scanUnit), form.isReverse ? 2 : 1);
-  f.text.line("walk(done, Choice<false>(), Choice<true>());");
-  f.text.close();
-  f.text.close();
-  f.text.open("else");
-  openGroups("count", 1);
+  // Where tokens are short, a loop of its own for whole units is worth its
+  // code.
+  if (!form.isReverse) {
+    f.text.open("if (!cuts && count == " + number(scanUnit) + ")");
+    openGroups(number(scanUnit));
+    f.text.line("walk(done, Choice<false>(), Choice<true>());");
+    f.text.close();
+    f.text.close();
+    f.text.open("else");
+  }
+  f.text.comment("Most tokens have no branch between them.");
+  openGroups("count");
   f.text.open("if (count - done < " + group + " || (cuts >> " + first + " & " +
               number((1 << tiles.group) - 1) + "))");
   f.text.line("walk(done, Choice<true>(), Choice<false>());");
@@ -39,7 +42,9 @@ void ScanPrinter::printTokens() {
   f.text.line("walk(done, Choice<false>(), Choice<true>());");
   f.text.close();
   f.text.close();
-  f.text.close();
+  if (!form.isReverse) {
+    f.text.close();
+  }
 }
 
 /// One group, and what it hands over.
