@@ -43,7 +43,8 @@ struct Workspace {
 
 /// One top-level loop nest: `tasks` independent tasks, run before the next
 /// nest. A task may use `scratch` bytes of its worker's scratch memory; a
-/// worker is a thread (cpu), or a warp or a block (cuda, see KernelAbi.h).
+/// worker is a thread (cpu), or what a task takes of a GPU: a thread, some of a
+/// warp's lanes, a warp or a block (cuda, see KernelAbi.h).
 struct Nest {
   std::string entry;              ///< symbol in the object code
   std::vector<std::string> tasks; ///< factors of the task count, as in shape

@@ -18,12 +18,7 @@ std::string SpanCorrector::print(func::FuncOp function) {
   printTask();
   f.text.close();
   f.text.close();
-  nest.entry += "_correct";
-  nest.tasks.front() = "P";
-  nest.tasks.insert(nest.tasks.begin(), "J");
-  nest.warps = tiles.computeWarps();
-  nest.workersPerBlock = 1;
-  nest.sharedBytes = sharedBytes();
+  finishNest("_correct", sharedBytes());
   return f.text.str();
 }
 

@@ -2,7 +2,7 @@
 // so G is a vector too. Vectors along its axis take what is missing of a
 // degree, and a segment ends where the decay of any entry passes the limit.
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/target/cuda/ScanPrinter.h"
+#include "compiler/target/cuda/ScanWalkers.h"
 
 using namespace mlir;
 
@@ -229,7 +229,7 @@ std::string ScanAdders::addedScaled(const Node *node) {
 /// Declares what lies `offset` behind `at`: a number, or a lane's entries of a
 /// vector; as element (a, n, e) reads it. At `leavingOffset`, G at the end of
 /// the unit.
-std::string ScanPrinter::fetchFactor(StringRef at, std::int64_t offset) {
+std::string ScanWalkers::fetchFactor(StringRef at, std::int64_t offset) {
   std::string name = f.text.name("factor");
   if (!form.hasVectorDecay()) {
     f.text.line("const float " + name + " = (" + at + ")[" + number(offset) +
@@ -253,7 +253,7 @@ std::string ScanPrinter::fetchFactor(StringRef at, std::int64_t offset) {
 }
 
 /// By G, of the token whose operands lie at `at`.
-void ScanPrinter::divideStates(StringRef at) {
+void ScanWalkers::divideStates(StringRef at) {
   std::string factor = fetchFactor(at, leavingOffset());
   openElements();
   for (const std::string &state : stateNames) {
@@ -262,7 +262,7 @@ void ScanPrinter::divideStates(StringRef at) {
   closeElements();
 }
 
-std::int64_t ScanPrinter::leavingOffset() {
+std::int64_t ScanWalkers::leavingOffset() {
   return form.hasVectorDecay() ? -1
          : form.isReverse      ? specialOffset() + 1
                                : values.power(1).offset;
@@ -270,7 +270,7 @@ std::int64_t ScanPrinter::leavingOffset() {
 
 /// Behind a segment's first token, with the states held before it at hand: sums
 /// of products with what the token found, for each entry of the decay.
-void ScanPrinter::printExactVectors() {
+void ScanWalkers::printExactVectors() {
   for (const ScanSum &sum : values.sums) {
     if (form.hasVectorDecay() && !values.isOverDecay(sum) && !sum.weight &&
         values.pending(sum.matrix) == -1) {
@@ -279,7 +279,7 @@ void ScanPrinter::printExactVectors() {
   }
 }
 
-void ScanPrinter::printExactVector(const ScanSum &sum) {
+void ScanWalkers::printExactVector(const ScanSum &sum) {
   ScanElement element = steppedElement();
   if (!element.isReady(sum.matrix)) {
     return; // the token's other values are gone

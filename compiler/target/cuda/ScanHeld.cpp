@@ -3,14 +3,14 @@
 // back: forward walks, over a run and over each of its units, hold them in
 // scratch memory.
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/target/cuda/ScanPrinter.h"
+#include "compiler/target/cuda/ScanWalkers.h"
 
 using namespace mlir;
 
 namespace recurra::cuda {
 
 /// Parameters are read where they are kept.
-void ScanPrinter::prepareElement(ScanElement &element) const {
+void ScanWalkers::prepareElement(ScanElement &element) const {
   element.parameters.clear();
   for (const std::string &name : parameterNames) {
     element.parameters.push_back(name + "[a][n][e]");
@@ -18,7 +18,7 @@ void ScanPrinter::prepareElement(ScanElement &element) const {
 }
 
 /// The value before the token, as its step keeps it.
-std::string ScanPrinter::decayed(const ScanState &state,
+std::string ScanWalkers::decayed(const ScanState &state,
                                  const std::string &value,
                                  ScanElement &element) const {
   bool isOwn = form.hasMatrixDecay && state.step.factor;
@@ -27,7 +27,7 @@ std::string ScanPrinter::decayed(const ScanState &state,
 
 /// One state's element. Backward it lies there as it was before the token; what
 /// the token made of it is read, but not kept.
-void ScanPrinter::printElementStep(const ScanState &state,
+void ScanWalkers::printElementStep(const ScanState &state,
                                    const std::string &name,
                                    ScanElement &element) {
   std::string at = name + "[a][n][e]", sum;
@@ -49,14 +49,14 @@ void ScanPrinter::printElementStep(const ScanState &state,
 /// How many tokens' states have room in scratch memory: those that a unit's
 /// tokens find, then those at the starts of units; else of a run, and its
 /// start.
-std::int64_t ScanPrinter::heldTokens() const {
+std::int64_t ScanWalkers::heldTokens() const {
   return form.hasMatrixDecay ? scanUnit + form.interval / scanUnit
                              : form.interval + 1;
 }
 
 /// Forward over a run, but for its last unit: what the next unit starts with is
 /// held.
-void ScanPrinter::printElementTrace() {
+void ScanWalkers::printElementTrace() {
   f.text.open("if (flags & isFirstUnit)");
   loadStates();
   f.text.close();
@@ -70,7 +70,7 @@ void ScanPrinter::printElementTrace() {
 
 /// Forward over a unit before it is walked back: what its tokens find is held,
 /// but for the last one, whose states stay where they are.
-void ScanPrinter::printUnitTrace() {
+void ScanWalkers::printUnitTrace() {
   f.text.open("if (header[4] == 0)");
   loadStates();
   f.text.close();

@@ -22,12 +22,7 @@ std::string SpanLocals::print(func::FuncOp function) {
   printLocals();
   f.text.close();
   f.text.close();
-  nest.entry += "_locals";
-  nest.tasks.front() = "P";
-  nest.tasks.insert(nest.tasks.begin(), "J");
-  nest.warps = tiles.computeWarps();
-  nest.workersPerBlock = 1;
-  nest.sharedBytes = sharedBytes();
+  finishNest("_locals", sharedBytes());
   return f.text.str();
 }
 

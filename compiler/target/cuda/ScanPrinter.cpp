@@ -135,6 +135,42 @@ void ScanPrinter::placeRaw() {
   }
 }
 
+/// Vectors that are made of vectors alone, entry by entry.
+static bool isOfVectors(const Node *node) {
+  node = peel(node);
+  if (node->kind == Node::Kind::Known || node->kind == Node::Kind::Constant) {
+    return true;
+  }
+  return !node->axes.empty() && llvm::all_of(node->operands, isOfVectors);
+}
+
+/// Gives stages room for the fragments of as many tokens as fit, if all that
+/// states take in is products of prepared vectors.
+void ScanPrinter::placeFragments(std::int64_t mostShared) {
+  fragments = ScanFragments();
+  bool isSimple =
+      isInPlace && form.decay && !form.hasVectorDecay() &&
+      llvm::none_of(values.operands,
+                    [&](const std::unique_ptr<ScanOperand> &operand) {
+                      return operand->node && hasSum(operand->node);
+                    }) &&
+      llvm::all_of(values.products.list, [&](const ScanProduct &product) {
+        return !product.isAddition ||
+               (isOfVectors(product.row) && isOfVectors(product.column));
+      });
+  std::int64_t needed = stageFloats;
+  for (std::int64_t blocks = form.interval / scanUnit; isSimple && blocks > 0;
+       blocks /= 2) {
+    ScanFragments wanted(values.products, tiles, blocks);
+    stageFloats = std::max(needed, 16 + wanted.floats());
+    if (sharedBytes() <= mostShared) {
+      fragments = wanted;
+      return;
+    }
+  }
+  stageFloats = needed;
+}
+
 std::int64_t ScanPrinter::sharedBytes() const {
   std::int64_t floats = 2 * stageFloats + 2 * tiles.computeWarps() * warpSums +
                         zeroFloats() + 2 * tiles.columnTiles + logFloats() + 8;

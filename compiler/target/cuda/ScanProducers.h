@@ -20,6 +20,7 @@ protected:
   void printOrder();
   static constexpr std::int64_t mostItems = 512; ///< that are put in order
   std::string prepared(const Node *node, llvm::StringRef index);
+  void printPreparedSum(const ScanOperand &sum);
   std::string factorText(const Node *node, int degree, bool padded);
   std::string logOf(llvm::StringRef index);
 

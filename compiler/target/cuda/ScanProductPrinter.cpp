@@ -1,7 +1,7 @@
 // Outer products in a kernel's text: the words that are prepared for them, and
 // the instructions that multiply.
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/target/cuda/ScanPrinter.h"
+#include "compiler/target/cuda/ScanWalkers.h"
 
 namespace recurra::cuda {
 
@@ -104,7 +104,7 @@ static std::string pickOf(const ScanProduct &product, std::int64_t slot) {
 }
 
 /// Which bytes of a column's word a lane hands to each product.
-void ScanPrinter::printPicks() {
+void ScanWalkers::printPicks() {
   for (const ScanProduct &product : values.products.list) {
     std::string text;
     for (std::int64_t c = 0; c < ScanProducts::rowWords; ++c) {
@@ -116,7 +116,7 @@ void ScanPrinter::printPicks() {
   }
 }
 
-void ScanPrinter::printProductFetches(bool isTraced) {
+void ScanWalkers::printProductFetches(bool isTraced) {
   const ScanProducts &products = values.products;
   if (products.list.empty()) {
     return;
@@ -152,13 +152,13 @@ void ScanPrinter::printProductFetches(bool isTraced) {
   }
 }
 
-void ScanPrinter::printMultiply(const ScanProduct &product,
+void ScanWalkers::printMultiply(const ScanProduct &product,
                                 const std::string &to) {
   f.text.line("multiplyParts(" + to + ", rowWords[a], " + product.right +
               "[n]);");
 }
 
-bool ScanPrinter::canStepInPlace() {
+bool ScanWalkers::canStepInPlace() {
   ScanElement element(values, f.text, hints);
   std::function<bool(const Node *)> readsOld = [&](const Node *node) {
     return form.newState(node) < 0 &&
@@ -181,7 +181,7 @@ bool ScanPrinter::canStepInPlace() {
 
 /// For the four elements of a tile: the states after their additions, where
 /// those are products, and the products that are read.
-void ScanPrinter::printProducts(ScanElement &element) {
+void ScanWalkers::printProducts(ScanElement &element) {
   additionNames.clear();
   for (auto [state, name] : llvm::zip(form.states, stateNames)) {
     std::string next;

@@ -1,7 +1,7 @@
 // A total over whole matrices that is carried from token to token, where its
 // balance is known: each lane has a share, whatever it holds of the matrices.
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/target/cuda/ScanPrinter.h"
+#include "compiler/target/cuda/ScanWalkers.h"
 
 using namespace mlir;
 
@@ -21,7 +21,7 @@ static bool isWide(const Node *node) {
 
 /// What instructions round off of an adjoint's sum is little beside what the
 /// tokens added to it, not beside what it began with.
-bool ScanPrinter::beginsAtZero(const ScanCarry &adjoint) {
+bool ScanWalkers::beginsAtZero(const ScanCarry &adjoint) {
   Value init = cast<chunk::ForOp>(*form.runs).getInits()[adjoint.index];
   const Node *node = peel(form.top->find(init));
   auto number = node->kind == Node::Kind::Constant
@@ -32,7 +32,7 @@ bool ScanPrinter::beginsAtZero(const ScanCarry &adjoint) {
 
 /// Results of matrix instructions have to be exact enough, and one of their
 /// columns to be free for each token.
-void ScanPrinter::findTotalBalance() {
+void ScanWalkers::findTotalBalance() {
   constexpr std::int64_t resultColumns = 8;
   balance = ScanBalance();
   const ScanSum *total = nullptr;
@@ -60,7 +60,7 @@ void ScanPrinter::findTotalBalance() {
 }
 
 /// A lane's sum of the adjoint whose change counts.
-std::string ScanPrinter::adjointSum() {
+std::string ScanWalkers::adjointSum() {
   std::string name = f.text.name("whole");
   f.text.line("float " + name + "[2] = {};");
   openElements();
@@ -71,7 +71,7 @@ std::string ScanPrinter::adjointSum() {
 }
 
 /// Before a unit's tokens: nothing is left of what earlier units rounded off.
-void ScanPrinter::printBalanceStart() {
+void ScanWalkers::printBalanceStart() {
   if (balance.total) {
     f.text.line("float running = " + readySum(*balance.total) + ";");
     f.text.line("float sumBefore = " + adjointSum() + ";");
@@ -79,7 +79,7 @@ void ScanPrinter::printBalanceStart() {
 }
 
 /// Where the states are replaced the total is made of the matrices.
-void ScanPrinter::printBalanceOfToken() {
+void ScanWalkers::printBalanceOfToken() {
   f.text.open("if (isCutHere.value)");
   printReadySums();
   f.text.close();
@@ -98,7 +98,7 @@ void ScanPrinter::printBalanceOfToken() {
 
 /// Behind a group's tokens. A lane has the adjoint's sum over the columns of
 /// some rows, or nothing.
-void ScanPrinter::printBalance() {
+void ScanWalkers::printBalance() {
   if (!balance.total) {
     return;
   }

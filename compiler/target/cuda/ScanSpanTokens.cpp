@@ -135,14 +135,7 @@ void SpanTokens::printNumberSums() {
     if (!isSum(*operand)) {
       continue;
     }
-    const Node *source = operand->node->operands[0];
-    std::string name = f.text.name("total");
-    f.text.line("float " + name + " = 0;");
-    f.text.line("for (int i = lane; i < " +
-                (form.isRow(source) ? rowsHere() : columnsHere()) +
-                "; i += 32) " + name + " += " + prepared(source, "i") + ";");
-    f.text.line("overLanes<false>(" + name + ", lane);");
-    f.text.line("now[" + number(operand->offset) + "] = " + name + ";");
+    printPreparedSum(*operand);
   }
   f.text.line("__syncwarp();");
   for (std::unique_ptr<ScanOperand> &operand : values.operands) {
@@ -153,6 +146,17 @@ void SpanTokens::printNumberSums() {
   }
   f.text.close();
   f.text.line("syncBlock();");
+}
+
+/// Names the kernel after what it does, with a task for each span of each task
+/// of the walk.
+void SpanTokens::finishNest(const char *suffix, std::int64_t bytes) {
+  nest.entry += suffix;
+  nest.tasks.front() = "P";
+  nest.tasks.insert(nest.tasks.begin(), "J");
+  nest.warps = tiles.computeWarps();
+  nest.workersPerBlock = 1;
+  nest.sharedBytes = bytes;
 }
 
 /// `first`: the first token of `unit`.

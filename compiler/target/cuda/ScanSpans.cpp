@@ -4,7 +4,7 @@
 #include "compiler/target/cuda/ScanSpans.h"
 
 #include "compiler/passes/RecToChunk.h"
-#include "compiler/target/cuda/ScanPrinter.h"
+#include "compiler/target/cuda/ScanWalkers.h"
 
 using namespace mlir;
 
@@ -172,7 +172,7 @@ std::string spanPlace(KernelFrame &f, const ScanForm &form, StringRef buffer,
 //===----------------------------------------------------------------------===//
 
 /// All spans but the first begin with what was left for them.
-void ScanPrinter::printEntered() {
+void ScanWalkers::printEntered() {
   if (form.spanTokens == 0) {
     return;
   }
@@ -186,15 +186,10 @@ void ScanPrinter::printEntered() {
   unrolled("n", tiles.columnTiles);
   unrolled("a", tiles.rowTiles);
   for (auto [i, state] : llvm::enumerate(stateNames)) {
-    f.text.open("");
-    f.text.line("const Four four = entered[(" +
-                number(i * tiles.rowTiles * tiles.columnTiles) + " + a * " +
-                number(tiles.columnTiles) + " + n) * " +
-                number(32 * tiles.computeWarps()) + "];");
-    unrolled("e", 4);
-    f.text.line(state + "[a][n][e] = four.x[e];");
-    f.text.close();
-    f.text.close();
+    loadFour(state, "entered[(" +
+                        number(i * tiles.rowTiles * tiles.columnTiles) +
+                        " + a * " + number(tiles.columnTiles) + " + n) * " +
+                        number(32 * tiles.computeWarps()) + "]");
   }
   f.text.close();
   f.text.close();
@@ -202,7 +197,7 @@ void ScanPrinter::printEntered() {
 }
 
 /// Backward, what the spans behind hand on is added later.
-void ScanPrinter::printNothingArrived() {
+void ScanWalkers::printNothingArrived() {
   f.text.open("if (span.number + 1 < span.count)");
   openElements();
   for (const std::string &adjoint : adjointNames) {
@@ -214,7 +209,7 @@ void ScanPrinter::printNothingArrived() {
 
 /// Backward, the adjoints at the start of a span that is not alone; what pads
 /// them may be anything, and must not meet the others in sums.
-void ScanPrinter::printHandedOn() {
+void ScanWalkers::printHandedOn() {
   f.text.open("if (span.count > 1)");
   f.text.line("Four *const own = reinterpret_cast<Four *>(" +
               spanPlace(f, form, "carries", "slot") + ") + threadIdx.x;");

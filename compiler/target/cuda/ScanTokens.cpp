@@ -1,13 +1,13 @@
 // The walk from token to token: what a group of them hands over, and what one
 // does to each element of the matrices.
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/target/cuda/ScanPrinter.h"
+#include "compiler/target/cuda/ScanWalkers.h"
 
 using namespace mlir;
 
 namespace recurra::cuda {
 
-void ScanPrinter::printTokens() {
+void ScanWalkers::printTokens() {
   f.text.line(std::string("const int cuts = ") +
               (form.decay ? "flags & isCut ? header[1] : 0;" : "0;"));
   printBalanceStart();
@@ -48,7 +48,7 @@ void ScanPrinter::printTokens() {
 }
 
 /// One group, and what it hands over.
-void ScanPrinter::printTokensOfGroup() {
+void ScanWalkers::printTokensOfGroup() {
   std::string floats = number(tiles.computeWarps() * warpSums);
   f.text.line("float *const to = sums + group % 2 * " + floats + " + warp * " +
               number(warpSums) + ";");
@@ -87,7 +87,7 @@ void ScanPrinter::printTokensOfGroup() {
 }
 
 /// Forward: a segment begins with this token.
-void ScanPrinter::printRestart() {
+void ScanWalkers::printRestart() {
   f.text.open("if (isCutHere.value && (cuts >> t & 1))");
   multiplyAll("now", specialOffset(), true, false);
   f.text.close();
@@ -97,7 +97,7 @@ void ScanPrinter::printRestart() {
 /// states that were held at its end. What the token found, as it is read alone
 /// by a sum, is taken from them: the difference of what the token left would
 /// lose all digits under a strong decay.
-void ScanPrinter::printCut() {
+void ScanWalkers::printCut() {
   f.text.open("if (isCutHere.value && (cuts >> t & 1))");
   f.text.line("const int before = header[4] + t == 0 ? " +
               number(form.interval) + " : header[4] + t - 1;");
@@ -117,7 +117,7 @@ void ScanPrinter::printCut() {
 
 /// An element behind the token's step: its adjoints are made, its states are
 /// those before the token.
-ScanElement ScanPrinter::steppedElement() {
+ScanElement ScanWalkers::steppedElement() {
   ScanElement element(values, f.text, hints);
   for (auto [adjoint, name] : llvm::zip(form.adjoints, adjointNames)) {
     element.made[peel(adjoint.value)] = name + "[a][n][e]";
@@ -138,14 +138,14 @@ static SmallVector<const Node *> matricesOf(const ScanSum &sum) {
 }
 
 /// A sum over whole matrices of what is there behind the token's step.
-bool ScanPrinter::isReady(const ScanSum &sum) {
+bool ScanWalkers::isReady(const ScanSum &sum) {
   ScanElement element = steppedElement();
   return sum.kind == ScanSum::OverBoth && values.pending(sum.matrix) == -1 &&
          llvm::all_of(matricesOf(sum),
                       [&](const Node *node) { return element.isReady(node); });
 }
 
-void ScanPrinter::printExactSum(const ScanSum &sum) {
+void ScanWalkers::printExactSum(const ScanSum &sum) {
   if (isReady(sum)) { // else the token's other values are gone
     std::string exact = readySum(sum);
     f.text.line("parts[" + number(sum.slot) + "] = entering * " + exact + ";");
@@ -153,7 +153,7 @@ void ScanPrinter::printExactSum(const ScanSum &sum) {
 }
 
 /// A ready sum of a lane's elements, in two chains of additions; the total.
-std::string ScanPrinter::readySum(const ScanSum &sum) {
+std::string ScanWalkers::readySum(const ScanSum &sum) {
   ScanElement element = steppedElement();
   std::string name = f.text.name("whole");
   f.text.line("float " + name + "[2] = {};");
@@ -166,7 +166,7 @@ std::string ScanPrinter::readySum(const ScanSum &sum) {
   return "(" + name + "[0] + " + name + "[1])";
 }
 
-void ScanPrinter::printFetches(bool isTraced) {
+void ScanWalkers::printFetches(bool isTraced) {
   for (std::unique_ptr<ScanOperand> &operand : values.operands) {
     if (isTraced ? !operand->isTraced : !operand->isFetched) {
       continue;
@@ -186,7 +186,7 @@ void ScanPrinter::printFetches(bool isTraced) {
 }
 
 /// One element of a state before and after the token.
-void ScanPrinter::printStateStep(unsigned i, ScanElement &element) {
+void ScanWalkers::printStateStep(unsigned i, ScanElement &element) {
   std::string at = stateNames[i] + "[a][n][e]", sum;
   std::string known = f.text.name(stateNames[i] + "_known");
   f.text.line("const float " + known + " = " + at + ";");
@@ -208,7 +208,7 @@ void ScanPrinter::printStateStep(unsigned i, ScanElement &element) {
 }
 
 /// One element: the states before and after the token, and the adjoints.
-void ScanPrinter::printStep(ScanElement &element) {
+void ScanWalkers::printStep(ScanElement &element) {
   prepareElement(element);
   for (auto [i, state] : llvm::enumerate(form.states)) {
     form.hasMatrixDecay ? printElementStep(state, stateNames[i], element)
@@ -241,7 +241,7 @@ void ScanPrinter::printStep(ScanElement &element) {
 }
 
 /// Adds one element to a sum; inside the element loops.
-void ScanPrinter::printSum(const ScanSum &sum, ScanElement &element) {
+void ScanWalkers::printSum(const ScanSum &sum, ScanElement &element) {
   std::string value = element.at(sum.matrix, sum.matrixDegree);
   if (sum.kind == ScanSum::OverColumns && usesMatrix) {
     f.text.line("left" + number(sum.slot) + "[e] = " + guarded(value) + ";");
@@ -266,7 +266,7 @@ void ScanPrinter::printSum(const ScanSum &sum, ScanElement &element) {
 
 /// The sums' weights, each for the lanes of its own result column; the others
 /// read zeros, from as far behind their start.
-void ScanPrinter::printRights() {
+void ScanWalkers::printRights() {
   std::int64_t first = weightSpan().first;
   for (const ScanSum &sum : values.sums) {
     if (sum.kind != ScanSum::OverColumns) {
@@ -294,7 +294,7 @@ void ScanPrinter::printRights() {
 
 /// The states' step back after all that reads them, so that an instruction can
 /// work in place.
-void ScanPrinter::printStepBack() {
+void ScanWalkers::printStepBack() {
   ScanElement element = steppedElement();
   for (auto [state, name] : llvm::zip(form.states, stateNames)) {
     for (const AffineStep::Term &term : state.step.terms) {
@@ -304,7 +304,7 @@ void ScanPrinter::printStepBack() {
 }
 
 /// Sums of what is there behind the step of all elements.
-void ScanPrinter::printReadySums() {
+void ScanWalkers::printReadySums() {
   for (const ScanSum &sum : values.sums) {
     if (isReady(sum)) {
       std::string total = readySum(sum);
@@ -313,7 +313,7 @@ void ScanPrinter::printReadySums() {
   }
 }
 
-void ScanPrinter::printToken() {
+void ScanWalkers::printToken() {
   printFetches(false);
   printProductFetches(false);
   if (usesMatrix) {
@@ -352,7 +352,7 @@ void ScanPrinter::printToken() {
   }
 }
 
-void ScanPrinter::printPuts() {
+void ScanWalkers::printPuts() {
   f.text.line("putParts(to + " + number(matrixFloats()) + " + p * " +
               number(partFloats()) + ", parts, lane" +
               (balance.total ? ", isCutHere.value" : "") + ");");
@@ -360,7 +360,7 @@ void ScanPrinter::printPuts() {
 
 /// The results of the matrix instructions, turned by lanes so that neither
 /// those who write nor those who read meet on a bank.
-void ScanPrinter::printSlots() {
+void ScanWalkers::printSlots() {
   unrolled("a", tiles.rowTiles);
   f.text.line("*reinterpret_cast<Four *>(to + a * 128 + (lane % 4 * 8 + (lane "
               "/ 4 + lane % 4 * 2) % 8) * 4) = Four{{columnSums[a][0], "

@@ -1,7 +1,7 @@
 // The way forward through a run where sixteen tokens at a time are added to the
 // states: operands that lanes take as they lie, and the instructions.
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/target/cuda/ScanPrinter.h"
+#include "compiler/target/cuda/ScanWalkers.h"
 
 namespace recurra::cuda {
 
@@ -88,7 +88,7 @@ void ScanProducers::printFragments(bool isRow) {
 //===----------------------------------------------------------------------===//
 
 /// Adds one product of the tokens that are not masked to a state.
-void ScanPrinter::printFragmentStep(const ScanProduct &product,
+void ScanWalkers::printFragmentStep(const ScanProduct &product,
                                     const std::string &name) {
   std::int64_t row = 0, column = 0;
   for (const ScanProduct &other : values.products.list) {
@@ -121,7 +121,7 @@ void ScanPrinter::printFragmentStep(const ScanProduct &product,
 }
 
 /// Tokens of one segment and one block of sixteen after the other.
-void ScanPrinter::printFragmentTrace() {
+void ScanWalkers::printFragmentTrace() {
   std::string interval = number(form.interval);
   f.text.line("const unsigned long long first = segments[header[6]].first;");
   f.text.line("const float *const logDecay = logs + header[6] * " +
@@ -152,7 +152,7 @@ void ScanPrinter::printFragmentTrace() {
 }
 
 /// All states enter the segment that begins with token `from`.
-void ScanPrinter::printEntering() {
+void ScanWalkers::printEntering() {
   f.text.line("const float factor = expf((from > 0 ? logScale[from - 1] : 0) + "
               "logDecay[from]);");
   openElements();
@@ -160,46 +160,6 @@ void ScanPrinter::printEntering() {
     f.text.line(name + "[a][n][e] *= factor;");
   }
   closeElements();
-}
-
-//===----------------------------------------------------------------------===//
-// Whether there is room
-//===----------------------------------------------------------------------===//
-
-/// Vectors that are made of vectors alone, entry by entry.
-static bool isOfVectors(const Node *node) {
-  node = peel(node);
-  if (node->kind == Node::Kind::Known || node->kind == Node::Kind::Constant) {
-    return true;
-  }
-  return !node->axes.empty() && llvm::all_of(node->operands, isOfVectors);
-}
-
-/// Gives stages room for the fragments of as many tokens as fit, if all that
-/// states take in is products of prepared vectors.
-void ScanPrinter::placeFragments(std::int64_t mostShared) {
-  fragments = ScanFragments();
-  bool isSimple =
-      isInPlace && form.decay && !form.hasVectorDecay() &&
-      llvm::none_of(values.operands,
-                    [&](const std::unique_ptr<ScanOperand> &operand) {
-                      return operand->node && hasSum(operand->node);
-                    }) &&
-      llvm::all_of(values.products.list, [&](const ScanProduct &product) {
-        return !product.isAddition ||
-               (isOfVectors(product.row) && isOfVectors(product.column));
-      });
-  std::int64_t needed = stageFloats;
-  for (std::int64_t blocks = form.interval / scanUnit; isSimple && blocks > 0;
-       blocks /= 2) {
-    ScanFragments wanted(values.products, tiles, blocks);
-    stageFloats = std::max(needed, 16 + wanted.floats());
-    if (sharedBytes() <= mostShared) {
-      fragments = wanted;
-      return;
-    }
-  }
-  stageFloats = needed;
 }
 
 } // namespace recurra::cuda

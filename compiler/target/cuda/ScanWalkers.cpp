@@ -1,6 +1,6 @@
 // The warps that walk: matrices in registers, token by token.
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/target/cuda/ScanPrinter.h"
+#include "compiler/target/cuda/ScanWalkers.h"
 
 using namespace mlir;
 
@@ -8,7 +8,7 @@ namespace recurra::cuda {
 
 using Kind = Node::Kind;
 
-void ScanPrinter::printWalkers() {
+void ScanWalkers::printWalkers() {
   f.text.comment("Walks the tokens. Lane 4 g + c has rows g, g + 8 and columns "
                  "2 c, 2 c + 1 of each 16 x 8 tile.");
   f.text.line("const int warpRow = warp % " + number(tiles.warpRows) +
@@ -60,7 +60,7 @@ void ScanPrinter::printWalkers() {
 static const char *const rowText = "firstRow + 16 * a + e / 2 * 8";
 static const char *const columnText = "firstColumn + 8 * n + e % 2";
 
-void ScanPrinter::printInitial() {
+void ScanWalkers::printInitial() {
   std::string size =
       "[" + number(tiles.rowTiles) + "][" + number(tiles.columnTiles) + "][4]";
   auto declare = [&](Value carry, StringRef otherwise) {
@@ -104,7 +104,7 @@ void ScanPrinter::printInitial() {
 }
 
 /// By a factor, or a vector of them, that lies `offset` behind `at`.
-void ScanPrinter::multiplyAll(StringRef at, std::int64_t offset, bool ofStates,
+void ScanWalkers::multiplyAll(StringRef at, std::int64_t offset, bool ofStates,
                               bool ofAdjoints) {
   if (!form.decay) {
     return;
@@ -126,7 +126,7 @@ void ScanPrinter::multiplyAll(StringRef at, std::int64_t offset, bool ofStates,
 
 /// A thread's part of a state in scratch memory, after token `token` of the
 /// run; that of the run's start comes last. Nobody else reads it.
-std::string ScanPrinter::heldSlot(unsigned state, StringRef token) const {
+std::string ScanWalkers::heldSlot(unsigned state, StringRef token) const {
   std::int64_t perState = tiles.rowTiles * tiles.columnTiles;
   return "held[((" + token.str() + ") * " +
          number(perState * stateNames.size()) + " + " +
@@ -134,7 +134,7 @@ std::string ScanPrinter::heldSlot(unsigned state, StringRef token) const {
          " + n) * " + number(32 * tiles.computeWarps()) + "]";
 }
 
-void ScanPrinter::copyHeld(StringRef token) {
+void ScanWalkers::copyHeld(StringRef token) {
   unrolled("n", tiles.columnTiles);
   unrolled("a", tiles.rowTiles);
   for (auto [i, state] : llvm::enumerate(stateNames)) {
@@ -146,16 +146,21 @@ void ScanPrinter::copyHeld(StringRef token) {
   f.text.close();
 }
 
-void ScanPrinter::loadHeld(StringRef token) {
+/// A tile of a state, from four floats of a lane.
+void ScanWalkers::loadFour(const std::string &state, const std::string &from) {
+  f.text.open("");
+  f.text.line("const Four four = " + from + ";");
+  unrolled("e", 4);
+  f.text.line(state + "[a][n][e] = four.x[e];");
+  f.text.close();
+  f.text.close();
+}
+
+void ScanWalkers::loadHeld(StringRef token) {
   unrolled("n", tiles.columnTiles);
   unrolled("a", tiles.rowTiles);
   for (auto [i, state] : llvm::enumerate(stateNames)) {
-    f.text.open("");
-    f.text.line("const Four four = " + heldSlot(i, token) + ";");
-    unrolled("e", 4);
-    f.text.line(state + "[a][n][e] = four.x[e];");
-    f.text.close();
-    f.text.close();
+    loadFour(state, heldSlot(i, token));
   }
   f.text.close();
   f.text.close();
@@ -164,7 +169,7 @@ void ScanPrinter::loadHeld(StringRef token) {
 /// Declares where a lane's first element of a matrix in memory lies; how far
 /// from there the element (a, n, e) does.
 std::pair<std::string, std::string>
-ScanPrinter::elementsFrom(Value buffer, OperandRange indices, StringRef token) {
+ScanWalkers::elementsFrom(Value buffer, OperandRange indices, StringRef token) {
   std::string name = f.text.name("from");
   f.text.line("auto *const " + name + " = &" +
               addressOf(buffer, indices, token, "firstRow", "firstColumn") +
@@ -175,7 +180,7 @@ ScanPrinter::elementsFrom(Value buffer, OperandRange indices, StringRef token) {
 
 /// The states that the forward saved at the start of a run, from where the
 /// header says: two columns at a time where they lie side by side.
-void ScanPrinter::loadStates() {
+void ScanWalkers::loadStates() {
   auto inits = cast<chunk::ForOp>(*form.trace).getInits();
   for (auto [i, state] : llvm::enumerate(stateNames)) {
     Value buffer = cast<chunk::LoadOp>(inits[i].getDefiningOp()).getBuffer();
@@ -214,7 +219,7 @@ void ScanPrinter::loadStates() {
 }
 
 /// Stores a matrix, element by element.
-void ScanPrinter::storeMatrix(chunk::StoreOp store, StringRef value) {
+void ScanWalkers::storeMatrix(chunk::StoreOp store, StringRef value) {
   std::string condition = inside();
   f.text.open("");
   auto [to, element] =
@@ -226,7 +231,7 @@ void ScanPrinter::storeMatrix(chunk::StoreOp store, StringRef value) {
   f.text.close();
 }
 
-void ScanPrinter::printFinal() {
+void ScanWalkers::printFinal() {
   if (form.spanTokens > 0 && form.isReverse) {
     printHandedOn();
   } else if (form.spanTokens > 0) {
@@ -247,7 +252,7 @@ void ScanPrinter::printFinal() {
 //===----------------------------------------------------------------------===//
 
 /// What the terms of the states' steps ask for is needed by both walks.
-void ScanPrinter::markTraced() {
+void ScanWalkers::markTraced() {
   std::vector<bool> fetched;
   for (std::unique_ptr<ScanOperand> &operand : values.operands) {
     fetched.push_back(std::exchange(operand->isFetched, false));
@@ -269,7 +274,7 @@ void ScanPrinter::markTraced() {
 }
 
 /// The step of all elements from one token, on the way forward.
-void ScanPrinter::printTracedStep() {
+void ScanWalkers::printTracedStep() {
   ScanElement element(values, f.text, hints);
   prepareElement(element);
   printFetches(true);
@@ -299,7 +304,7 @@ void ScanPrinter::printTracedStep() {
 
 /// Forward from the start of the run; the states at the ends of segments are
 /// held, but for those of the last one, which stay where they are.
-void ScanPrinter::printTrace() {
+void ScanWalkers::printTrace() {
   f.text.open("if (flags & isFirstUnit)");
   loadStates();
   copyHeld(number(form.interval));
@@ -325,7 +330,7 @@ void ScanPrinter::printTrace() {
 }
 
 /// What happens at the start of a run: forward, states are saved.
-void ScanPrinter::printEnter() {
+void ScanWalkers::printEnter() {
   std::string last = "stage + 16 + (count - 1) * " + number(tokenFloats);
   f.text.open("if (flags & isFirstUnit)");
   if (form.isReverse) {
@@ -353,7 +358,7 @@ void ScanPrinter::printEnter() {
   f.text.close();
 }
 
-void ScanPrinter::printLeave() {
+void ScanWalkers::printLeave() {
   f.text.open("if (flags & isLastUnit)");
   if (form.isReverse) {
     multiplyAll("stage + 16", specialOffset(), false, true);
@@ -364,7 +369,7 @@ void ScanPrinter::printLeave() {
   f.text.close();
 }
 
-void ScanPrinter::printMain() {
+void ScanWalkers::printMain() {
   if (form.hasMatrixDecay && form.isReverse) {
     printUnitTrace();
     printTokens();
