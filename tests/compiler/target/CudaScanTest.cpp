@@ -292,6 +292,7 @@ protected:
     }
     CudaRun kernel(text, /*isScan=*/true, spanTokens);
     ASSERT_EQ(kernel.error, "") << kernel.source;
+    source = kernel.source;
     bool isReverse = text.find("output-cotangent") != std::string::npos;
     // Backward, no spans are cut where decays are vectors.
     bool isCut = !isReverse || kernel.source.find("logSums") == text.npos;
@@ -373,6 +374,7 @@ protected:
   std::mt19937 random{3};
   const Recurrence *recurrence = nullptr;
   Call call;
+  std::string source; ///< of the last kernel
 };
 
 TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
@@ -477,6 +479,49 @@ TEST_P(CudaScanLossTest, AgreesOnOneKindOfResult) {
     ASSERT_FALSE(HasFatalFailure());
   }
 }
+
+class CudaScanBalanceTest : public CudaScanTest {};
+
+/// The gate's gradient is a total over all states. It is carried from token to
+/// token, if no final state's cotangent comes in; the second output's readout
+/// has no such balance.
+TEST_P(CudaScanBalanceTest, CarriesATotalThatBeginsAtZero) {
+  for (bool hasFinals : {false, true}) {
+    SCOPED_TRACE(hasFinals ? "final states" : "outputs alone");
+    ChunkRun evaluator(*recurrence, call, scanPlan());
+    evaluator.outputs = {"o"};
+    Arrays arrays;
+    runForward(evaluator, arrays);
+    ASSERT_FALSE(HasFatalFailure());
+    Values cotangents = randomCotangents(*recurrence, call, random);
+    cotangents.outputs.erase("o_var");
+    halve(cotangents.outputs);
+    // That of a parameter would be a total of its own.
+    evaluator.gradients = {"q", "k", "v", "g", "beta"};
+    if (!hasFinals) {
+      evaluator.finalStates.clear();
+      cotangents.finalStates.clear();
+    }
+    runBackward(evaluator, cotangents, arrays);
+    ASSERT_FALSE(HasFatalFailure());
+    EXPECT_EQ(source.find("running -=") != std::string::npos, !hasFinals);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Balances, CudaScanBalanceTest,
+    testing::Values(
+        Case{"palimpsa",
+             "Weak",
+             {1, 70, 2, 1, {}, {}},
+             24,
+             40,
+             16,
+             0.1,
+             0,
+             true},
+        Case{"palimpsa", "Cut", {2, 45, 2, 1, {}, {}}, 48, 24, 0, 1, 0, true}),
+    [](const auto &info) { return info.param.name; });
 
 std::vector<Case> lossCases() {
   return {
