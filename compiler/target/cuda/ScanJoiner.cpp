@@ -24,7 +24,7 @@ std::string SpanJoiner::print(func::FuncOp function) {
   f.text.open("if (count > 1 && at < " + number(fours) + ")");
   printElement();
   if (form.isReverse) {
-    printReverseSteps();
+    printSteps();
     printResults();
   } else {
     printStart();
@@ -99,19 +99,24 @@ std::string SpanJoiner::factorIndex() const {
                                   : "firstColumn + 8 * n + e % 2";
 }
 
-/// Some spans' values are under way at a time.
+/// From the first span's states to the last's, or from the last span's adjoints
+/// to the first's; some spans' values are under way at a time.
 void SpanJoiner::printSteps() {
   std::int64_t batch = form.hasVectorDecay() ? 4 : 8;
   std::string slot = f.text.name("slot");
   f.text.line("const Index " + slot + " = firstSlot<" +
               number(form.spanTokens) + ">(shape, " +
               f.spans[cast<chunk::ForallOp>(*form.forall).getSpan(0)].origin +
-              ");");
+              ")" + (form.isReverse ? " + count - 1;" : ";"));
   f.text.line("Four *const entered = reinterpret_cast<Four *>(" +
               spanPlace(f, form, "carries", slot) + ") + at;");
   f.text.line("const float *const left = " +
               spanPlace(f, form, "remaining", slot) + ";");
   f.text.line("const Index perFour = carries.strides[1] / 4;");
+  if (form.isReverse) {
+    f.text.line("Four four = entered[0];");
+  }
+  std::string place = form.isReverse ? "-(done + i + 1)" : "(done + i)";
   f.text.line("#pragma unroll 1");
   f.text.open(
       "for (Index done = 0; done + 1 < count; done += " + number(batch) + ")");
@@ -119,9 +124,9 @@ void SpanJoiner::printSteps() {
   f.text.line("float factor[" + number(batch) + "][4];");
   unrolled("i", batch);
   f.text.open("if (done + i + 1 < count)");
-  f.text.line("own[i] = entered[(done + i) * perFour];");
+  f.text.line("own[i] = entered[" + place + " * perFour];");
   unrolled("e", 4);
-  f.text.line("factor[i][e] = left[(done + i) * remaining.strides[1] + " +
+  f.text.line("factor[i][e] = left[" + place + " * remaining.strides[1] + " +
               factorIndex() + "];");
   f.text.close();
   f.text.close();
@@ -131,41 +136,7 @@ void SpanJoiner::printSteps() {
   unrolled("e", 4);
   f.text.line("four.x[e] = factor[i][e] * four.x[e] + own[i].x[e];");
   f.text.close();
-  f.text.line("entered[(done + i) * perFour] = four;");
-  f.text.close();
-  f.text.close();
-  f.text.close();
-}
-
-/// From the last span's adjoints to the first's.
-void SpanJoiner::printReverseSteps() {
-  std::string slot = f.text.name("slot");
-  f.text.line("const Index " + slot + " = firstSlot<" +
-              number(form.spanTokens) + ">(shape, " +
-              f.spans[cast<chunk::ForallOp>(*form.forall).getSpan(0)].origin +
-              ") + count - 1;");
-  f.text.line("Four *const entered = reinterpret_cast<Four *>(" +
-              spanPlace(f, form, "carries", slot) + ") + at;");
-  f.text.line("const float *const left = " +
-              spanPlace(f, form, "remaining", slot) + ";");
-  f.text.line("const Index perFour = carries.strides[1] / 4;");
-  f.text.line("Four four = entered[0];");
-  f.text.line("#pragma unroll 1");
-  f.text.open("for (Index done = 1; done < count; done += 8)");
-  f.text.line("Four own[8];");
-  f.text.line("float factor[8];");
-  unrolled("i", 8);
-  f.text.open("if (done + i < count)");
-  f.text.line("own[i] = entered[-(done + i) * perFour];");
-  f.text.line("factor[i] = left[-(done + i) * remaining.strides[1]];");
-  f.text.close();
-  f.text.close();
-  unrolled("i", 8);
-  f.text.open("if (done + i < count)");
-  unrolled("e", 4);
-  f.text.line("four.x[e] = factor[i] * four.x[e] + own[i].x[e];");
-  f.text.close();
-  f.text.line("entered[-(done + i) * perFour] = four;");
+  f.text.line("entered[" + place + " * perFour] = four;");
   f.text.close();
   f.text.close();
   f.text.close();

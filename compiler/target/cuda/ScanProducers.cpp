@@ -141,37 +141,6 @@ void ScanProducers::printCopies() {
   f.text.close("};");
 }
 
-/// Whether the walk to the segments' ends needs a number.
-bool ScanProducers::isOfTrace(const ScanOperand &scalar) const {
-  auto needs = [&](const Node *node) {
-    return node && dependsOn(node, [&](const Node *other) {
-             return isSame(peel(other), peel(scalar.node));
-           });
-  };
-  return !form.isReverse || !scalar.node || scalar.isTraced ||
-         llvm::any_of(values.operands,
-                      [&](const std::unique_ptr<ScanOperand> &operand) {
-                        return operand->isTraced && needs(operand->node);
-                      }) ||
-         llvm::any_of(values.products.list, [&](const ScanProduct &product) {
-           return product.isAddition &&
-                  (needs(product.row) || needs(product.column));
-         });
-}
-
-/// Those that a trace needs, or the others.
-void ScanProducers::printScalarsIf(bool areOfTrace) {
-  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
-    if (operand->kind == ScanOperand::Scalar &&
-        isOfTrace(*operand) == areOfTrace &&
-        !(operand->node && hasSum(operand->node))) {
-      f.text.line("stage[16 + thread * " + number(tokenFloats) + " + " +
-                  number(operand->offset) + "] = " + scalarText(*operand) +
-                  ";");
-    }
-  }
-}
-
 /// One thread per token.
 void ScanProducers::printScalars() {
   std::string base =
@@ -191,11 +160,11 @@ void ScanProducers::printScalars() {
                      "logDecay[t + 1])) : 1");
   }
   sequenceName = "here.chunk + t";
-  printScalarsIf(/*areOfTrace=*/true);
-  if (form.isReverse) {
-    f.text.open("if (here.pass == 1)");
-    printScalarsIf(/*areOfTrace=*/false);
-    f.text.close();
+  for (std::unique_ptr<ScanOperand> &operand : values.operands) {
+    if (operand->kind == ScanOperand::Scalar &&
+        !(operand->node && hasSum(operand->node))) {
+      put(operand->offset, scalarText(*operand));
+    }
   }
   sequenceName.clear();
 }

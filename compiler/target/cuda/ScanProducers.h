@@ -36,8 +36,6 @@ private:
   void printRuns();
   const char *limitOf() const;
   void printPrefetch();
-  bool isOfTrace(const ScanOperand &scalar) const;
-  void printScalarsIf(bool areOfTrace);
   void printCopies();
   void printScalars();
   void printPreparedSums();

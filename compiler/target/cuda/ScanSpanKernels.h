@@ -103,7 +103,6 @@ private:
   void printElement();
   void printStart();
   void printSteps();
-  void printReverseSteps();
   void printResults();
   void printTotals();
   void printTotalsOf(ScanOperand::Kind kind,

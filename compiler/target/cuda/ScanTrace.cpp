@@ -131,7 +131,9 @@ void ScanWalkers::printFragmentTrace() {
   f.text.line("#pragma unroll 1");
   f.text.open("for (int from = header[4], to; from < end; from = to)");
   f.text.open("if (first >> from & 1)");
-  printEntering();
+  f.text.line("const float factor = expf((from > 0 ? logScale[from - 1] : 0) + "
+              "logDecay[from]);");
+  multiplyBy("factor", /*ofStates=*/true, /*ofAdjoints=*/false);
   f.text.close();
   f.text.line("const int block = (from - header[4]) / 16, start = from / 16 * "
               "16;");
@@ -149,17 +151,6 @@ void ScanWalkers::printFragmentTrace() {
   copyHeld("to - 1");
   f.text.close();
   f.text.close();
-}
-
-/// All states enter the segment that begins with token `from`.
-void ScanWalkers::printEntering() {
-  f.text.line("const float factor = expf((from > 0 ? logScale[from - 1] : 0) + "
-              "logDecay[from]);");
-  openElements();
-  for (const std::string &name : stateNames) {
-    f.text.line(name + "[a][n][e] *= factor;");
-  }
-  closeElements();
 }
 
 } // namespace recurra::cuda

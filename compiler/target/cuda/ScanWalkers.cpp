@@ -109,16 +109,20 @@ void ScanWalkers::multiplyAll(StringRef at, std::int64_t offset, bool ofStates,
   if (!form.decay) {
     return;
   }
-  std::string name = fetchFactor(at, offset);
+  multiplyBy(fetchFactor(at, offset), ofStates, ofAdjoints);
+}
+
+void ScanWalkers::multiplyBy(const std::string &factor, bool ofStates,
+                             bool ofAdjoints) {
   openElements();
   for (const std::string &state : stateNames) {
     if (ofStates) {
-      f.text.line(state + "[a][n][e] *= " + name + ";");
+      f.text.line(state + "[a][n][e] *= " + factor + ";");
     }
   }
   for (const std::string &adjoint : adjointNames) {
     if (ofAdjoints) {
-      f.text.line(adjoint + "[a][n][e] *= " + name + ";");
+      f.text.line(adjoint + "[a][n][e] *= " + factor + ";");
     }
   }
   closeElements();

@@ -55,7 +55,6 @@ private:
   void printTracedStep();
   void printFragmentStep(const ScanProduct &product, const std::string &name);
   void printFragmentTrace();
-  void printEntering();
   void printMain();
   void printEnter();
   void printLeave();
@@ -83,6 +82,7 @@ private:
   void printFinal();
   void multiplyAll(llvm::StringRef at, std::int64_t offset, bool ofStates,
                    bool ofAdjoints);
+  void multiplyBy(const std::string &factor, bool ofStates, bool ofAdjoints);
   std::string heldSlot(unsigned state, llvm::StringRef token) const;
   void copyHeld(llvm::StringRef token);
   void loadFour(const std::string &state, const std::string &from);
