@@ -103,6 +103,7 @@ __device__ inline void overLanes(T (&x)[n], int lane) {
     }
     count = half;
   }
+  if constexpr (n == 1) return; // every lane has it
   T mine[(n + 31) / 32];
 #pragma unroll
   for (int i = 0; i < (n + 31) / 32; ++i) {

@@ -58,70 +58,75 @@ void ScanAdders::printAllAdded() {
                       : "addAll(Choice<false>());");
 }
 
-/// The thread's first entry: rows from the first warp on, columns from the last
-/// one back, so that work is even.
+/// Warps that add for one token of a group; its tokens are added side by side.
+std::int64_t ScanAdders::warpsPerToken() const {
+  return tiles.adderWarps / tiles.group;
+}
+
+/// The thread's first entry of its token: rows from the first warp on, columns
+/// from the last one back, so that work is even.
 std::string ScanAdders::entryOf(bool isRow) const {
-  return isRow ? "thread" : "columnAdder * 32 + lane";
+  return isRow ? "thread % " + number(entriesPerRound())
+               : "columnAdder * 32 + lane";
 }
 
 /// How far apart the entries of two rounds are.
 std::int64_t ScanAdders::entriesPerRound() const {
-  return 32 * tiles.adderWarps;
+  return 32 * warpsPerToken();
 }
 
 /// Where each thread's results go, token after token: tokens come in order, so
 /// a pointer moves on with each group. Results of later rounds lie strides
 /// apart.
 void ScanAdders::printTargets() {
-  f.text.line("const int adder = thread / 32, columnAdder = " +
-              number(tiles.adderWarps - 1) + " - adder;");
-  const std::string &length = sequence().end;
-  std::string first =
-      form.isReverse ? "(" + length + " - 1)" : sequence().begin;
+  std::string warps = number(warpsPerToken());
+  f.text.line("const int adder = thread / 32, token = adder / " + warps +
+              "; // of a group: the one it adds for");
+  f.text.line("const int columnAdder = " + number(warpsPerToken() - 1) +
+              " - adder % " + warps + ";");
   targets.clear();
   for (const Node *node : form.stores) {
-    auto store = cast<chunk::StoreOp>(node->op);
-    auto type = store.getBuffer().getType();
-    std::string buffer = f.buffers.lookup(store.getBuffer());
-    Target target{f.text.name(buffer + "_to"),
-                  f.text.name(buffer + "_perToken"), ""};
-    std::string entry = "(" + entryOf(form.isRow(node)) + ")";
-    f.text.line(
-        storedName(type.getElement()) + " *" + target.name + " = &" +
-        addressOf(store.getBuffer(), store.getIndices(), first, entry, entry) +
-        ";");
-    f.text.line("const Index " + target.perToken + " = " +
-                (form.isReverse ? "-" : "") + strideOf(store.getBuffer(), "T") +
-                ";");
-    if (!node->axes.empty()) {
-      target.perRound = number(entriesPerRound()) + " * " +
-                        strideOf(store.getBuffer(), node->axes[0].name);
-    }
-    targets[node] = target;
-    if (int wide = form.spanTokens > 0 ? widePlace(form, node) : -1;
-        wide >= 0) {
-      widen(node, wide, target, first);
-    }
+    int wide = form.spanTokens > 0 ? widePlace(form, node) : -1;
+    targets[node] = wide < 0 ? printTarget(node) : printWideTarget(node, wide);
   }
+}
+
+/// What a store writes of its first token.
+std::string ScanAdders::firstAddress(const Node *node) {
+  auto store = cast<chunk::StoreOp>(node->op);
+  std::string entry = "(" + entryOf(form.isRow(node)) + ")";
+  std::string first =
+      form.isReverse ? "(" + sequence().end + " - 1)" : sequence().begin;
+  return addressOf(store.getBuffer(), store.getIndices(), first, entry, entry);
+}
+
+ScanAdders::Target ScanAdders::printTarget(const Node *node) {
+  auto store = cast<chunk::StoreOp>(node->op);
+  std::string buffer = f.buffers.lookup(store.getBuffer());
+  Target target{f.text.name(buffer + "_to"), f.text.name(buffer + "_perToken"),
+                ""};
+  f.text.line("const Index " + target.perToken + " = " +
+              (form.isReverse ? "-" : "") + strideOf(store.getBuffer(), "T") +
+              ";");
+  f.text.line(storedName(store.getBuffer().getType().getElement()) + " *" +
+              target.name + " = &" + firstAddress(node) +
+              toItsToken(node, target) + ";");
+  if (!node->axes.empty()) {
+    target.perRound = number(entriesPerRound()) + " * " +
+                      strideOf(store.getBuffer(), node->axes[0].name);
+  }
+  return target;
 }
 
 /// Two results in one: if the span is not alone, f32 that waits. The pointer
 /// and the strides are those of bytes.
-void ScanAdders::widen(const Node *node, int wide, const Target &narrow,
-                       const std::string &first) {
+ScanAdders::Target ScanAdders::printWideTarget(const Node *node, int wide) {
   auto store = cast<chunk::StoreOp>(node->op);
-  auto type = store.getBuffer().getType();
+  Type element = store.getBuffer().getType().getElement();
   std::string buffer = f.buffers.lookup(store.getBuffer());
-  std::string bytes = number(type.getElement().getIntOrFloatBitWidth() / 8);
-  std::string entry = "(" + entryOf(form.isRow(node)) + ")";
-  Target target{f.text.name(buffer + "_place"), f.text.name(buffer + "_step"),
-                ""};
-  f.text.line("char *" + target.name +
-              " = span.count > 1 ? reinterpret_cast<char *>(&" +
-              onWide(addressOf(store.getBuffer(), store.getIndices(), first,
-                               entry, entry),
-                     buffer, wide) +
-              ") : reinterpret_cast<char *>(" + narrow.name + ");");
+  std::string bytes = number(element.getIntOrFloatBitWidth() / 8);
+  Target target{f.text.name(buffer + "_to"), f.text.name(buffer + "_perToken"),
+                "", storedName(element)};
   auto step = [&](StringRef axis) {
     std::string stride = strideOf(store.getBuffer(), axis);
     return "(span.count > 1 ? 4 * wide" + number(wide) +
@@ -130,12 +135,30 @@ void ScanAdders::widen(const Node *node, int wide, const Target &narrow,
   };
   f.text.line("const Index " + target.perToken + " = " +
               (form.isReverse ? "-" : "") + step("T") + ";");
+  std::string address = firstAddress(node);
+  f.text.line("char *" + target.name +
+              " = (span.count > 1 ? reinterpret_cast<char *>(&" +
+              onWide(address, buffer, wide) + ") : reinterpret_cast<char *>(&" +
+              address + "))" + toItsToken(node, target) + ";");
   if (!node->axes.empty()) {
     target.perRound =
         number(entriesPerRound()) + " * " + step(node->axes[0].name);
   }
-  target.element = storedName(type.getElement());
-  targets[node] = target;
+  return target;
+}
+
+/// Whether one warp adds numbers of all tokens: totals take them in order.
+bool ScanAdders::hasScalarTotal() const {
+  return llvm::any_of(form.totals, [](const ScanCarry &total) {
+    return total.value->axes.empty();
+  });
+}
+
+/// From a group's first token to the one that the thread adds for.
+std::string ScanAdders::toItsToken(const Node *node,
+                                   const Target &target) const {
+  bool isOwn = !node->axes.empty() || !hasScalarTotal();
+  return isOwn ? " + token * " + target.perToken : "";
 }
 
 /// The pointers go on to the next group's tokens.
@@ -151,59 +174,83 @@ void ScanAdders::printNextTargets() {
 // Sums of an entry
 //===----------------------------------------------------------------------===//
 
+/// What finds a part of the sum: those side by side by fours lie at one place
+/// but for constants.
+std::string ScanAdders::partOf(const ScanSum &sum) const {
+  std::int64_t entries = sum.kind == ScanSum::OverRows ? 2 * tiles.columnTiles
+                         : sum.kind == ScanSum::OverColumns ? 2 * tiles.rowTiles
+                                                            : 1;
+  return sum.slot + entries <= parts / 4 * 4 ? "partOfFour"
+                                             : "partAt<" + number(parts) + ">";
+}
+
 /// Adds all partial sums of `sum` for entry `index`; the name of the result.
 std::string ScanAdders::sumText(const ScanSum &sum, StringRef index) {
-  std::int64_t rows = 16 * tiles.rowTiles, columns = 8 * tiles.columnTiles;
-  std::string base = number(matrixFloats()) + " + p * " + number(partFloats());
-  std::string part = "partAt<" + number(parts) + ">";
   std::string name =
       f.text.name(hints.contains(sum.reduce) ? hints.lookup(sum.reduce)
                                              : std::string("total"));
-  f.text.line("float " + name + " = 0;");
-  std::string i = index.str();
-  auto add = [&](const std::string &at) {
-    f.text.line(name + " += from[" + at + "];");
-  };
+  std::string parts = number(matrixFloats()) + " + p * " +
+                      number(partFloats()) + " + " + partOf(sum) + "(" +
+                      number(sum.slot);
   if (sum.kind == ScanSum::OverColumns) {
-    std::string warp = "(w * " + number(tiles.warpRows) + " + " + i + " / " +
-                       number(rows) + ") * " + number(warpSums);
-    std::string tile = i + " / 16 % " + number(tiles.rowTiles);
-    unrolled("w", tiles.warpColumns);
-    if (usesMatrix) {
-      std::string slot =
-          "(p * " + number(slots) + " + " + number(sum.slot) + ")";
-      add(warp + " + " + tile + " * 128 + (" + slot + " / 2 * 8 + (" + i +
-          " + " + slot + " / 2 * 2) % 8) * 4 + " + i + " / 8 % 2 * 2 + " +
-          slot + " % 2");
-    } else {
-      unrolled("c", 4);
-      add(warp + " + " + base + " + " + part + "(" + number(sum.slot) +
-          " + 2 * (" + tile + ") + " + i + " / 8 % 2, " + i + " % 8 * 4 + c)");
-      f.text.close();
-    }
-    f.text.close();
+    printSumOverColumns(sum, name, index.str(), parts);
   } else if (sum.kind == ScanSum::OverRows) {
-    f.text.line("float " + name + "_odd = 0;");
-    unrolled("w", tiles.warpRows);
-    unrolled("g", 8);
-    // Two chains of additions, half as long.
-    f.text.line("(g % 2 ? " + name + "_odd : " + name + ") += from[(" + i +
-                " / " + number(columns) + " * " + number(tiles.warpRows) +
-                " + w) * " + number(warpSums) + " + " + base + " + " + part +
-                "(" + number(sum.slot) + " + " + i + " / 8 % " +
-                number(tiles.columnTiles) + " * 2 + " + i + " % 2, g * 4 + " +
-                i + " % 8 / 2)];");
-    f.text.close();
-    f.text.close();
-    f.text.line(name + " += " + name + "_odd;");
+    printSumOverRows(name, index.str(), parts);
   } else {
+    f.text.line("float " + name + " = 0;");
     unrolled("w", tiles.computeWarps());
-    add("w * " + number(warpSums) + " + " + base + " + " + part + "(" +
-        number(sum.slot) + ", lane)");
+    f.text.line(name + " += from[w * " + number(warpSums) + " + " + parts +
+                ", lane)];");
     f.text.close();
     f.text.line("overLanes<false>(" + name + ", lane);");
   }
   return name;
+}
+
+/// Of every warp beside each other what its matrix instructions summed, or
+/// what four lanes did.
+void ScanAdders::printSumOverColumns(const ScanSum &sum,
+                                     const std::string &name,
+                                     const std::string &i,
+                                     const std::string &parts) {
+  std::string warp = "(w * " + number(tiles.warpRows) + " + " + i + " / " +
+                     number(16 * tiles.rowTiles) + ") * " + number(warpSums);
+  std::string tile = i + " / 16 % " + number(tiles.rowTiles);
+  std::string slot = "(p * " + number(slots) + " + " + number(sum.slot) + ")";
+  f.text.line("float " + name + " = 0;");
+  unrolled("w", tiles.warpColumns);
+  if (usesMatrix) {
+    f.text.line(name + " += from[" + warp + " + " + tile + " * 128 + (" + slot +
+                " / 2 * 8 + (" + i + " + " + slot + " / 2 * 2) % 8) * 4 + " +
+                i + " / 8 % 2 * 2 + " + slot + " % 2];");
+  } else {
+    unrolled("c", 4);
+    f.text.line(name + " += from[" + warp + " + " + parts + " + 2 * (" + tile +
+                ") + " + i + " / 8 % 2, " + i + " % 8 * 4 + c)];");
+    f.text.close();
+  }
+  f.text.close();
+}
+
+/// Of every warp above each other what eight lanes summed: four additions at a
+/// time depend on no other.
+void ScanAdders::printSumOverRows(const std::string &name, const std::string &i,
+                                  const std::string &parts) {
+  f.text.line("float " + name + "_four[4] = {};");
+  unrolled("w", tiles.warpRows);
+  unrolled("g", 8);
+  f.text.line(name + "_four[g % 4] += from[(" + i + " / " +
+              number(8 * tiles.columnTiles) + " * " + number(tiles.warpRows) +
+              " + w) * " + number(warpSums) + " + " + parts + " + " + i +
+              " / 8 % " + number(tiles.columnTiles) + " * 2 + " + i +
+              " % 2, g * 4 + " + i + " % 8 / 2)];");
+  f.text.close();
+  f.text.close();
+  auto at = [&](int chain) {
+    return name + "_four[" + std::to_string(chain) + "]";
+  };
+  f.text.line("const float " + name + " = (" + at(0) + " + " + at(1) + ") + (" +
+              at(2) + " + " + at(3) + ");");
 }
 
 /// A total's or a parameter's name; empty for other nodes.
@@ -326,10 +373,9 @@ void ScanAdders::printStores(ScanSum::Kind kind, std::int64_t x) {
                    (f.spans[store.getFirst()].origin + " == 0");
     }
     const Target &target = targets[node];
-    std::string at = "p * " + target.perToken;
-    if (x > 0) {
-      at += " + " + number(x) + " * " + target.perRound;
-    }
+    std::string at = toItsToken(node, target).empty() ? "p * " + target.perToken
+                     : x > 0 ? number(x) + " * " + target.perRound
+                             : "0";
     condition = condition.empty() ? "" : "if (" + condition + ") ";
     if (target.element.empty()) {
       f.text.line(condition + "narrow(" + target.name + "[" + at + "], " +
@@ -356,8 +402,8 @@ void ScanAdders::printVectorSums(bool isRow) {
     std::string entry = number(x * entriesPerRound()) + " + " + entryOf(isRow);
     f.text.open("if (const int i = " + entry + "; i " +
                 (hasWholes ? "- lane < " : "< ") + end + ")");
-    f.text.line("const int place = " + placeOf(isRow) + ";");
-    openGroup();
+    f.text.line("const int place = " + placeOf(isRow) + ", p = token;");
+    openToken();
     if (hasWholes) {
       printWholes(kind);
       f.text.open("if (i < " + end + ")");
@@ -366,31 +412,37 @@ void ScanAdders::printVectorSums(bool isRow) {
     if (hasWholes) {
       f.text.close();
     }
-    closeGroup();
+    f.text.close();
     f.text.close();
   }
 }
 
-/// Numbers of the whole matrix: one warp adds them.
+/// Numbers of the whole matrix: a warp of each token adds them, one of all
+/// tokens where they add to totals.
 void ScanAdders::printScalarSums() {
   addVectorTotals(true);
   addVectorTotals(false);
   bool hasScalar = llvm::any_of(
       form.stores, [](const Node *node) { return node->axes.empty(); });
-  bool hasTotal = llvm::any_of(form.totals, [](const ScanCarry &total) {
-    return total.value->axes.empty();
-  });
-  if (!hasScalar && !hasTotal) {
+  if (!hasScalar && !hasScalarTotal()) {
     return;
   }
   sumNames.clear();
-  f.text.open("if (adder == " + number(scalarAdder()) + ")");
-  openGroup();
+  if (hasScalarTotal()) {
+    f.text.open("if (adder == " + number(scalarAdder()) + ")");
+    openGroup();
+  } else {
+    f.text.open("if (const int p = token; columnAdder == 0)");
+    openToken();
+  }
   printWholes(ScanOperand::Scalar);
   printStores(ScanSum::OverBoth, 0);
   addTotals();
-  closeGroup();
   f.text.close();
+  f.text.close();
+  if (hasScalarTotal()) {
+    f.text.close();
+  }
 }
 
 } // namespace recurra::cuda

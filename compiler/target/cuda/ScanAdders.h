@@ -20,6 +20,9 @@ protected:
 
 private:
   void printTargets();
+  std::string firstAddress(const Node *node);
+  std::int64_t warpsPerToken() const;
+  bool hasScalarTotal() const;
   void printNextTargets();
   void printAllAdded();
   std::string entryOf(bool isRow) const;
@@ -31,6 +34,11 @@ private:
   std::string addedSum(const Node *node, llvm::StringRef index);
   std::string addedDecay(const Node *node, llvm::StringRef index);
   std::string sumText(const ScanSum &sum, llvm::StringRef index);
+  std::string partOf(const ScanSum &sum) const;
+  void printSumOverColumns(const ScanSum &sum, const std::string &name,
+                           const std::string &i, const std::string &parts);
+  void printSumOverRows(const std::string &name, const std::string &i,
+                        const std::string &parts);
   std::string sumOfVector(const Node *node);
   void printWholes(ScanOperand::Kind kind);
   llvm::SmallVector<const Node *> wholesOf(ScanOperand::Kind kind) const;
@@ -53,8 +61,9 @@ private:
         ""; ///< of bytes: what they are, unless they wait as f32
   };
   llvm::DenseMap<const Node *, Target> targets;
-  void widen(const Node *node, int wide, const Target &narrow,
-             const std::string &first);
+  Target printTarget(const Node *node);
+  Target printWideTarget(const Node *node, int wide);
+  std::string toItsToken(const Node *node, const Target &target) const;
 };
 
 } // namespace recurra::cuda

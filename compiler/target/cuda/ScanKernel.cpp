@@ -48,7 +48,8 @@ static constexpr const char *names[] = {
     "spent",       "sumBefore",   "block",      "start",
     "factor",      "step",        "segmentEnd", "multiplyDeep",
     "isWaiting",   "addAll",      "items",      "isOrdered",
-    "order",       "taskAt",      "costOf",     "rank"};
+    "order",       "taskAt",      "costOf",     "rank",
+    "partOfFour"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)

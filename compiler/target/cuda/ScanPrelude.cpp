@@ -127,6 +127,8 @@ template <int n> __device__ inline int partAt(int k, int lane) {
          : k < whole + pair ? n / 4 * 144 + lane * 2 + k - whole
                             : n / 4 * 144 + 32 * pair + lane;
 }
+// The same where four lie side by side.
+__device__ inline int partOfFour(int k, int lane) { return k / 4 * 144 + lane * 4 + k % 4; }
 template <int n> __device__ inline void putParts(float *to, const float (&parts)[n], int lane, bool hasLast = true) {
 #pragma unroll
   for (int k = 0; k + 4 <= n; k += 4)

@@ -53,13 +53,13 @@ SmallVector<const Node *> ScanAdders::wholesOf(ScanOperand::Kind kind) const {
   return wholes;
 }
 
-/// How many entries of a total each thread keeps, and which.
+/// How many entries of a total each thread keeps, and which: of all tokens.
 std::int64_t ScanAdders::entriesOf(bool isRow) const {
-  return ceilDiv(isRow ? tiles.rows() : tiles.columns(), entriesPerRound());
+  return ceilDiv(isRow ? tiles.rows() : tiles.columns(), 32 * tiles.adderWarps);
 }
 
 std::string ScanAdders::totalEntryOf(std::int64_t x) const {
-  return number(entriesPerRound() * x) + " + " + entryOf(true);
+  return number(32 * tiles.adderWarps * x) + " + thread";
 }
 
 void ScanAdders::declareTotals() {
