@@ -186,6 +186,9 @@ std::string ScanAdders::partOf(const ScanSum &sum) const {
 
 /// Adds all partial sums of `sum` for entry `index`; the name of the result.
 std::string ScanAdders::sumText(const ScanSum &sum, StringRef index) {
+  if (sum.kind == ScanSum::OverColumns && usesMatrix) {
+    return rowSumText(sum, index.str());
+  }
   std::string name =
       f.text.name(hints.contains(sum.reduce) ? hints.lookup(sum.reduce)
                                              : std::string("total"));
@@ -193,43 +196,81 @@ std::string ScanAdders::sumText(const ScanSum &sum, StringRef index) {
                       number(partFloats()) + " + " + partOf(sum) + "(" +
                       number(sum.slot);
   if (sum.kind == ScanSum::OverColumns) {
-    printSumOverColumns(sum, name, index.str(), parts);
+    printSumOverColumns(name, index.str(), parts);
   } else if (sum.kind == ScanSum::OverRows) {
     printSumOverRows(name, index.str(), parts);
   } else {
-    f.text.line("float " + name + " = 0;");
-    unrolled("w", tiles.computeWarps());
-    f.text.line(name + " += from[w * " + number(warpSums) + " + " + parts +
-                ", lane)];");
-    f.text.close();
-    f.text.line("overLanes<false>(" + name + ", lane);");
+    printSumOverBoth(sum, name, parts);
   }
   return name;
 }
 
-/// Of every warp beside each other what its matrix instructions summed, or
-/// what four lanes did.
-void ScanAdders::printSumOverColumns(const ScanSum &sum,
-                                     const std::string &name,
+/// Which warp of the w-th column of warps has row i.
+std::string ScanAdders::warpOfRow(const std::string &i) const {
+  return "(w * " + number(tiles.warpRows) + " + " + i + " / " +
+         number(16 * tiles.rowTiles) + ") * " + number(warpSums);
+}
+
+/// Of every warp beside each other what its matrix instructions summed: up to
+/// four sums of a row at a time. The name of this one's.
+std::string ScanAdders::rowSumText(const ScanSum &sum, const std::string &i) {
+  std::string name = f.text.name("rowSums");
+  std::int64_t first = sum.slot / 4 * 4;
+  f.text.line("float " + name + "[4] = {};");
+  unrolled("w", tiles.warpColumns);
+  f.text.line("const Four four = *reinterpret_cast<const Four *>(from + " +
+              warpOfRow(i) + " + " + i + " / 16 % " + number(tiles.rowTiles) +
+              " * 128 + " + rowSumsAt("p", i + " % 16") + " + " +
+              number(first) + ");");
+  unrolled("s", 4);
+  f.text.line(name + "[s] += four.x[s];");
+  f.text.close();
+  f.text.close();
+  auto at = [&](std::int64_t slot) {
+    return name + "[" + number(slot % 4) + "]";
+  };
+  for (const ScanSum &other : values.sums) {
+    if (other.kind == ScanSum::OverColumns && other.slot / 4 * 4 == first) {
+      sumNames[other.reduce] = at(other.slot);
+    }
+  }
+  return at(sum.slot);
+}
+
+/// Of every warp beside each other what four lanes summed.
+void ScanAdders::printSumOverColumns(const std::string &name,
                                      const std::string &i,
                                      const std::string &parts) {
-  std::string warp = "(w * " + number(tiles.warpRows) + " + " + i + " / " +
-                     number(16 * tiles.rowTiles) + ") * " + number(warpSums);
-  std::string tile = i + " / 16 % " + number(tiles.rowTiles);
-  std::string slot = "(p * " + number(slots) + " + " + number(sum.slot) + ")";
   f.text.line("float " + name + " = 0;");
   unrolled("w", tiles.warpColumns);
-  if (usesMatrix) {
-    f.text.line(name + " += from[" + warp + " + " + tile + " * 128 + (" + slot +
-                " / 2 * 8 + (" + i + " + " + slot + " / 2 * 2) % 8) * 4 + " +
-                i + " / 8 % 2 * 2 + " + slot + " % 2];");
+  unrolled("c", 4);
+  f.text.line(name + " += from[" + warpOfRow(i) + " + " + parts + " + 2 * (" +
+              i + " / 16 % " + number(tiles.rowTiles) + ") + " + i +
+              " / 8 % 2, " + i + " % 8 * 4 + c)];");
+  f.text.close();
+  f.text.close();
+}
+
+/// Of all warps what all lanes summed: by fours where they lie side by side.
+void ScanAdders::printSumOverBoth(const ScanSum &sum, const std::string &name,
+                                  const std::string &of) {
+  std::int64_t warps = tiles.computeWarps();
+  f.text.line("float " + name + " = 0;");
+  if (sum.slot + 1 == parts && parts % 2 == 1) {
+    f.text.line("#pragma unroll");
+    f.text.open("for (int x = lane; x < " + number(8 * warps) + "; x += 32)");
+    f.text.line("const Four four = *reinterpret_cast<const Four *>(from + x / "
+                "8 * " +
+                number(warpSums) + " + " + of + ", x % 8 * 4));");
+    f.text.line(name + " += (four.x[0] + four.x[1]) + (four.x[2] + "
+                       "four.x[3]);");
   } else {
-    unrolled("c", 4);
-    f.text.line(name + " += from[" + warp + " + " + parts + " + 2 * (" + tile +
-                ") + " + i + " / 8 % 2, " + i + " % 8 * 4 + c)];");
-    f.text.close();
+    unrolled("w", warps);
+    f.text.line(name + " += from[w * " + number(warpSums) + " + " + of +
+                ", lane)];");
   }
   f.text.close();
+  f.text.line("overLanes<false>(" + name + ", lane);");
 }
 
 /// Of every warp above each other what eight lanes summed: four additions at a
@@ -268,9 +309,10 @@ std::string ScanAdders::knownName(const Node *node) {
 std::string ScanAdders::addedSum(const Node *node, StringRef index) {
   const ScanSum &sum = *llvm::find_if(
       values.sums, [&](const ScanSum &sum) { return sum.reduce == node; });
-  std::string &name = sumNames[node];
+  std::string name = sumNames.lookup(node);
   if (name.empty()) {
     name = sumText(sum, index);
+    sumNames[node] = name;
   }
   if (form.hasVectorDecay()) {
     return timesDecay(name, sum.degree);

@@ -35,8 +35,12 @@ private:
   std::string addedDecay(const Node *node, llvm::StringRef index);
   std::string sumText(const ScanSum &sum, llvm::StringRef index);
   std::string partOf(const ScanSum &sum) const;
-  void printSumOverColumns(const ScanSum &sum, const std::string &name,
-                           const std::string &i, const std::string &parts);
+  std::string warpOfRow(const std::string &i) const;
+  std::string rowSumText(const ScanSum &sum, const std::string &i);
+  void printSumOverColumns(const std::string &name, const std::string &i,
+                           const std::string &parts);
+  void printSumOverBoth(const ScanSum &sum, const std::string &name,
+                        const std::string &of);
   void printSumOverRows(const std::string &name, const std::string &i,
                         const std::string &parts);
   std::string sumOfVector(const Node *node);

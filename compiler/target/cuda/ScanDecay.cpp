@@ -301,7 +301,7 @@ void ScanWalkers::printExactVector(const ScanSum &sum) {
     return;
   }
   // To the lane that has this column of the matrix instructions' results.
-  std::string column = "(p * " + number(slots) + " + " + number(sum.slot) + ")";
+  std::string column = "(" + columnOf(sum.slot) + ")";
   unrolled("i", count);
   f.text.line(name + "[i] += __shfl_xor_sync(0xffffffffu, " + name +
               "[i], 1);");

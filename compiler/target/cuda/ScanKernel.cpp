@@ -49,7 +49,7 @@ static constexpr const char *names[] = {
     "factor",      "step",        "segmentEnd", "multiplyDeep",
     "isWaiting",   "addAll",      "items",      "isOrdered",
     "order",       "taskAt",      "costOf",     "rank",
-    "partOfFour"};
+    "partOfFour",  "rowSums",     "slotsTo"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)
@@ -72,6 +72,19 @@ ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
 
 Value ScanKernel::sequenceSpan() const {
   return form.forall->getRegion(0).front().getArgument(0);
+}
+
+std::string ScanKernel::columnOf(std::int64_t slot) const {
+  return "p * " + number(columnsPerToken()) + " + " + number(slot);
+}
+
+std::string ScanKernel::rowSumsAt(const std::string &token,
+                                  const std::string &row) const {
+  std::string columns = number(columnsPerToken());
+  return tiles.group == 1
+             ? row + " * " + columns
+             : token + " * " + number(16 * columnsPerToken()) + " + (" + row +
+                   " ^ " + token + " * 4) * " + columns;
 }
 
 /// As `partAt` and `putParts` of the prelude have it.

@@ -21,8 +21,7 @@ void ScanPrinter::placeSums() {
     return sum.kind == ScanSum::OverColumns;
   });
   usesMatrix = form.isReverse && overColumns > 0;
-  constexpr std::int64_t resultColumns = 8;
-  if (usesMatrix && overColumns * tiles.group > resultColumns) {
+  if (usesMatrix && overColumns > resultColumns / tiles.group) {
     tiles.group = 1;
   }
   slots = parts = 0;
@@ -45,8 +44,11 @@ void ScanPrinter::placeSums() {
     }
   }
   warpSums = matrixFloats() + tiles.group * partFloats();
-  // Warps four banks apart.
-  warpSums = ceilDiv(warpSums, 32) * 32 + 4;
+  // Those who read parts of rows meet on fewest banks if warps lie four banks
+  // apart; parts of columns, if two warps beside each other lie half of all.
+  std::int64_t even = tiles.warpRows & -tiles.warpRows;
+  warpSums = ceilDiv(warpSums, 32) * 32 +
+             (usesMatrix ? 16 / std::min<std::int64_t>(4, even) : 4);
 }
 
 /// Vectors first, whole groups of four floats each, then numbers.
@@ -330,7 +332,7 @@ bool ScanPrinter::areAdded() const {
 }
 
 bool ScanPrinter::isPrintable(std::string &why) {
-  constexpr std::int64_t mostWalkers = 16, resultColumns = 8;
+  constexpr std::int64_t mostWalkers = 16;
   auto refuse = [&](const std::string &reason) {
     why = reason;
     return false;

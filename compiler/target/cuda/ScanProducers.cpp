@@ -107,6 +107,7 @@ void ScanProducers::printTracedVectors() {
     printVectors(true);
     return;
   }
+  printFragmentScales();
   printFragments(/*isRow=*/true);
   printFragments(/*isRow=*/false);
 }

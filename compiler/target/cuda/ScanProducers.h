@@ -71,9 +71,11 @@ private:
                            int degree, std::int64_t halves, bool padded);
   void printFragment(const std::string &name, std::int64_t halves,
                      const std::string &at);
+  void printFragmentScales();
   void printFragments(bool isRow);
 
-  std::map<std::string, std::string> readNames; ///< of what was read first
+  std::map<std::string, std::string> readNames;    ///< of what was read first
+  llvm::DenseMap<int, std::string> fragmentScales; ///< by their degree
 };
 
 } // namespace recurra::cuda

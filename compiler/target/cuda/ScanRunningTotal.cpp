@@ -33,7 +33,6 @@ bool ScanWalkers::beginsAtZero(const ScanCarry &adjoint) {
 /// Results of matrix instructions have to be exact enough, and one of their
 /// columns to be free for each token.
 void ScanWalkers::findTotalBalance() {
-  constexpr std::int64_t resultColumns = 8;
   balance = ScanBalance();
   const ScanSum *total = nullptr;
   unsigned wholes = 0;
@@ -47,7 +46,7 @@ void ScanWalkers::findTotalBalance() {
     return beginsAtZero(adjoint);
   });
   if (!isInPlace || !usesMatrix || !areZero || areWide || wholes != 1 ||
-      !isReady(*total) || (slots + 1) * tiles.group > resultColumns) {
+      !isReady(*total) || slots + 1 > columnsPerToken()) {
     return;
   }
   balance = findBalance(form, values, *total);
@@ -108,13 +107,13 @@ void ScanWalkers::printBalance() {
   f.text.close();
   f.text.open("else");
   unrolled("p", tiles.group);
-  std::string column = number(slots * tiles.group) + " + p";
+  std::string column = "(" + columnOf(slots) + ")";
   f.text.line("float after = 0;");
   unrolled("a", tiles.rowTiles);
-  f.text.line("after += columnSums[a][(" + column + ") % 2] + columnSums[a][(" +
-              column + ") % 2 + 2];");
+  f.text.line("after += columnSums[a][" + column + " % 2] + columnSums[a][" +
+              column + " % 2 + 2];");
   f.text.close();
-  f.text.line("after = lane % 4 == (" + column + ") / 2 ? after : 0;");
+  f.text.line("after = lane % 4 == " + column + " / 2 ? after : 0;");
   f.text.line("running -= factors[p] * (after - sumBefore) + spent[p];");
   f.text.line("sumBefore = after;");
   std::int64_t last = parts - 1;

@@ -12,8 +12,8 @@ static std::int64_t ceilDiv(std::int64_t a, std::int64_t b) {
 }
 
 /// What a multiprocessor has, less what a launch rounds away, goes to the two
-/// kinds of warps. Those that prepare and add need more than they get where the
-/// ones that walk do without.
+/// kinds of warps. Those that prepare and add get what the ones that walk do
+/// without: backward their loads go ahead of what waits for them.
 static void shareRegisters(ScanTiles &tiles, bool isReverse) {
   constexpr std::int64_t ofMultiprocessor = 65536, most = 232;
   std::int64_t threads = 32 * tiles.warps();
@@ -21,9 +21,10 @@ static void shareRegisters(ScanTiles &tiles, bool isReverse) {
       std::min<std::int64_t>(ofMultiprocessor / threads / 8 * 8, 255 / 8 * 8);
   std::int64_t helpers = 32 * (tiles.producerWarps + tiles.adderWarps);
   constexpr std::int64_t manyElements = 24;
-  std::int64_t wanted = threads > 512                                  ? 56
-                        : isReverse && tiles.elements() < manyElements ? 80
-                                                                       : 72;
+  std::int64_t wanted = threads > 512                     ? 56
+                        : !isReverse                      ? 72
+                        : tiles.elements() < manyElements ? 96
+                                                          : 80;
   std::int64_t helperRegisters = std::min(launched, wanted);
   std::int64_t rest = launched * threads - helperRegisters * helpers;
   std::int64_t computeRegisters =
@@ -122,13 +123,13 @@ static ScanTiles reverseTiles(std::int64_t rows, std::int64_t columns,
   std::int64_t tilesOfLane = std::max<std::int64_t>(1, 12 / states);
   ScanTiles best;
   double least = 0;
-  constexpr std::int64_t warps = 8;
+  constexpr std::int64_t warps = 8, mostRegisters = 184;
   for (std::int64_t a = 1; a <= mostRowTiles; ++a) {
     for (std::int64_t n = 1; a * n <= tilesOfLane; ++n) {
       ScanTiles tiles = reverseTiling(rows, columns, states, a, n, warps);
       double cost = reverseCost(tiles, rows, columns);
       if (tiles.computeWarps() <= warps &&
-          reverseRegisters(tiles, states) <= tiles.computeRegisters &&
+          reverseRegisters(tiles, states) <= mostRegisters &&
           (least == 0 || cost <= least)) {
         best = tiles;
         least = cost;

@@ -273,15 +273,15 @@ void ScanWalkers::printRights() {
       continue;
     }
     std::string slot = number(sum.slot);
-    std::string mine = "lane / 4 == p * " + number(slots) + " + " + slot;
+    std::string mine = "lane / 4 == " + columnOf(sum.slot);
     std::string from = "(" + mine + " ? ones : zeros)";
     if (sum.weight) {
       ScanOperand &operand = values.operand(sum.weight, sum.weightDegree);
       std::int64_t behind = operand.offset - first;
       std::string others = "zeros";
       if (&sum == balance.ofMatrix) { // its sum itself, in a column of its own
-        others = "lane / 4 == " + number(slots * tiles.group) +
-                 " + p ? ones - " + number(behind) + " : zeros";
+        others = "lane / 4 == " + columnOf(slots) + " ? ones - " +
+                 number(behind) + " : zeros";
       }
       from = "(" + mine + " ? now + columnPlace + " + number(first) + " : " +
              others + ") + " + number(behind);
@@ -358,14 +358,20 @@ void ScanWalkers::printPuts() {
               (balance.total ? ", isCutHere.value" : "") + ");");
 }
 
-/// The results of the matrix instructions, turned by lanes so that neither
-/// those who write nor those who read meet on a bank.
+/// The results of the matrix instructions, a token's of a row side by side: two
+/// of the lane's row, two of that eight rows below.
 void ScanWalkers::printSlots() {
+  std::string token = "lane % 4 / " + number(columnsPerToken() / 2);
+  std::string place = rowSumsAt(token, "lane / 4") + " + lane % " +
+                      number(columnsPerToken() / 2) + " * 2";
+  f.text.line("float *const slotsTo = to + " + place + ";");
   unrolled("a", tiles.rowTiles);
-  f.text.line("*reinterpret_cast<Four *>(to + a * 128 + (lane % 4 * 8 + (lane "
-              "/ 4 + lane % 4 * 2) % 8) * 4) = Four{{columnSums[a][0], "
-              "columnSums[a][1], "
-              "columnSums[a][2], columnSums[a][3]}};");
+  unrolled("half", 2);
+  f.text.line("*reinterpret_cast<Two *>(slotsTo + a * 128 + half * " +
+              number(8 * columnsPerToken()) +
+              ") = Two{{columnSums[a][half * 2], columnSums[a][half * 2 + "
+              "1]}};");
+  f.text.close();
   f.text.close();
 }
 

@@ -26,13 +26,35 @@ void ScanProducers::printFragmentValues(const std::string &name,
   }
   std::string value = "(" + prepared(node, "i");
   if (degree != 0) {
-    value += " * expf(" + number(-degree) + ".0f * logScale[at + t])";
+    value += " * " + fragmentScales.lookup(degree) + "[j]";
   }
   f.text.line(name + "[half][j] = t < count" +
               std::string(padded ? " && isEntry" : "") + " ? " + value +
               ") : 0;");
   f.text.close();
   f.text.close();
+}
+
+/// Declares powers of the decay that additions' operands are scaled by, of the
+/// tokens that a lane holds.
+void ScanProducers::printFragmentScales() {
+  fragmentScales.clear();
+  for (const ScanProduct &product : values.products.list) {
+    for (int degree : {product.rowDegree, product.columnDegree}) {
+      if (!product.isAddition || degree == 0 ||
+          fragmentScales.contains(degree)) {
+        continue;
+      }
+      std::string name = f.text.name("scales");
+      f.text.line("float " + name + "[4];");
+      unrolled("j", 4);
+      f.text.line("const int t = lane % 4 * 2 + j % 2 + j / 2 * 8;");
+      f.text.line(name + "[j] = t < count ? expf(" + number(-degree) +
+                  ".0f * logScale[at + t]) : 0;");
+      f.text.close();
+      fragmentScales[degree] = name;
+    }
+  }
 }
 
 /// The leading part of each of those, two tokens to a word; the rest stays.
