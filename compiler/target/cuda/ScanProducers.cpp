@@ -239,7 +239,8 @@ std::string ScanProducers::tokensOfStage() {
 }
 
 void ScanProducers::printHeader() {
-  f.text.open("if (thread == 0)");
+  // The first warp has the tokens' numbers to prepare.
+  f.text.open("if (thread == " + number(32 * (tiles.producerWarps - 1)) + ")");
   f.text.comment("Cuts within the unit: tokens that start a segment, tokens "
                  "that end one; of the run's own only a start by strong decay, "
                  "backward.");
