@@ -211,6 +211,17 @@ std::string ScanAdders::warpOfRow(const std::string &i) const {
          number(16 * tiles.rowTiles) + ") * " + number(warpSums);
 }
 
+/// Where a token's sums of a row lie among a tile's: neither those who write
+/// nor those who read meet on a bank.
+std::string ScanAdders::rowSumsAt(const std::string &token,
+                                  const std::string &row) const {
+  std::string columns = number(tiles.columnsPerToken());
+  return tiles.group == 1
+             ? row + " * " + columns
+             : token + " * " + number(16 * tiles.columnsPerToken()) + " + (" +
+                   row + " ^ " + token + " * 4) * " + columns;
+}
+
 /// Of every warp beside each other what its matrix instructions summed: up to
 /// four sums of a row at a time. The name of this one's.
 std::string ScanAdders::rowSumText(const ScanSum &sum, const std::string &i) {
@@ -394,6 +405,15 @@ std::string ScanAdders::sumOfVector(const Node *node) {
   return sum;
 }
 
+/// From a store's pointer to the result of round `x`.
+std::string ScanAdders::offsetOf(const Node *node, std::int64_t x) {
+  const Target &target = targets[node];
+  if (toItsToken(node, target).empty()) {
+    return "p * " + target.perToken;
+  }
+  return x > 0 ? number(x) + " * " + target.perRound : "0";
+}
+
 /// All values come first: the compiler cannot tell what is stored from what is
 /// read.
 void ScanAdders::printStores(ScanSum::Kind kind, std::int64_t x) {
@@ -415,9 +435,7 @@ void ScanAdders::printStores(ScanSum::Kind kind, std::int64_t x) {
                    (f.spans[store.getFirst()].origin + " == 0");
     }
     const Target &target = targets[node];
-    std::string at = toItsToken(node, target).empty() ? "p * " + target.perToken
-                     : x > 0 ? number(x) + " * " + target.perRound
-                             : "0";
+    std::string at = offsetOf(node, x);
     condition = condition.empty() ? "" : "if (" + condition + ") ";
     if (target.element.empty()) {
       f.text.line(condition + "narrow(" + target.name + "[" + at + "], " +

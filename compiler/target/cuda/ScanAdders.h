@@ -13,6 +13,7 @@ protected:
   void printAdders();
   void printVectorSums(bool isRow);
   void printScalarSums();
+  std::string rowSumsAt(const std::string &token, const std::string &row) const;
 
   /// The sums over vectors within a node, those within others first.
   void findWholes(const Node *node,
@@ -28,6 +29,7 @@ private:
   std::string entryOf(bool isRow) const;
   std::int64_t entriesPerRound() const;
   std::int64_t scalarAdder() const { return tiles.adderWarps > 1 ? 1 : 0; }
+  std::string offsetOf(const Node *node, std::int64_t x);
   void printStores(ScanSum::Kind kind, std::int64_t x);
   std::string added(const Node *node, llvm::StringRef index);
   std::string knownName(const Node *node);

@@ -74,19 +74,6 @@ Value ScanKernel::sequenceSpan() const {
   return form.forall->getRegion(0).front().getArgument(0);
 }
 
-std::string ScanKernel::columnOf(std::int64_t slot) const {
-  return "p * " + number(columnsPerToken()) + " + " + number(slot);
-}
-
-std::string ScanKernel::rowSumsAt(const std::string &token,
-                                  const std::string &row) const {
-  std::string columns = number(columnsPerToken());
-  return tiles.group == 1
-             ? row + " * " + columns
-             : token + " * " + number(16 * columnsPerToken()) + " + (" + row +
-                   " ^ " + token + " * 4) * " + columns;
-}
-
 /// As `partAt` and `putParts` of the prelude have it.
 std::int64_t ScanKernel::partFloats() const {
   constexpr std::int64_t whole = 4, spread = 144;

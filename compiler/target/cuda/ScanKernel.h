@@ -70,13 +70,6 @@ protected:
   std::int64_t zeroFloats() const;
   /// Words that a token's outer products take.
   std::int64_t productFloats() const;
-  /// Columns of a matrix instruction's results: those that a token has, one of
-  /// them, and where its sums of a row lie within a tile's, so that neither
-  /// those who write nor those who read meet on a bank.
-  static constexpr std::int64_t resultColumns = 8;
-  std::int64_t columnsPerToken() const { return resultColumns / tiles.group; }
-  std::string columnOf(std::int64_t slot) const;
-  std::string rowSumsAt(const std::string &token, const std::string &row) const;
   std::int64_t matrixFloats() const {
     return usesMatrix ? tiles.rowTiles * 128 : 0;
   }

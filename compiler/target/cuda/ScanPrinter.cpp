@@ -21,7 +21,7 @@ void ScanPrinter::placeSums() {
     return sum.kind == ScanSum::OverColumns;
   });
   usesMatrix = form.isReverse && overColumns > 0;
-  if (usesMatrix && overColumns > resultColumns / tiles.group) {
+  if (usesMatrix && overColumns > tiles.columnsPerToken()) {
     tiles.group = 1;
   }
   slots = parts = 0;
@@ -350,7 +350,7 @@ bool ScanPrinter::isPrintable(std::string &why) {
   std::int64_t overColumns = llvm::count_if(values.sums, [](ScanSum &sum) {
     return sum.kind == ScanSum::OverColumns;
   });
-  return (overColumns <= resultColumns && areAdded()) ||
+  return (overColumns <= ScanTiles::resultColumns && areAdded()) ||
          refuse("its sums do not fit the roles of a block");
 }
 

@@ -46,7 +46,7 @@ void ScanWalkers::findTotalBalance() {
     return beginsAtZero(adjoint);
   });
   if (!isInPlace || !usesMatrix || !areZero || areWide || wholes != 1 ||
-      !isReady(*total) || slots + 1 > columnsPerToken()) {
+      !isReady(*total) || slots + 1 > tiles.columnsPerToken()) {
     return;
   }
   balance = findBalance(form, values, *total);

@@ -26,6 +26,9 @@ struct ScanTiles {
   std::int64_t warps() const {
     return roleWarps() + producerWarps + adderWarps;
   }
+  /// Columns of a matrix instruction's results, and those for one token.
+  static constexpr std::int64_t resultColumns = 8;
+  std::int64_t columnsPerToken() const { return resultColumns / group; }
   /// Elements of one state that a lane holds.
   std::int64_t elements() const { return 4 * rowTiles * columnTiles; }
 };

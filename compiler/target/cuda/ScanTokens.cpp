@@ -358,17 +358,22 @@ void ScanWalkers::printPuts() {
               (balance.total ? ", isCutHere.value" : "") + ");");
 }
 
+/// The column of the matrix instructions' results that has a token's sum.
+std::string ScanWalkers::columnOf(std::int64_t slot) const {
+  return "p * " + number(tiles.columnsPerToken()) + " + " + number(slot);
+}
+
 /// The results of the matrix instructions, a token's of a row side by side: two
 /// of the lane's row, two of that eight rows below.
 void ScanWalkers::printSlots() {
-  std::string token = "lane % 4 / " + number(columnsPerToken() / 2);
+  std::string token = "lane % 4 / " + number(tiles.columnsPerToken() / 2);
   std::string place = rowSumsAt(token, "lane / 4") + " + lane % " +
-                      number(columnsPerToken() / 2) + " * 2";
+                      number(tiles.columnsPerToken() / 2) + " * 2";
   f.text.line("float *const slotsTo = to + " + place + ";");
   unrolled("a", tiles.rowTiles);
   unrolled("half", 2);
   f.text.line("*reinterpret_cast<Two *>(slotsTo + a * 128 + half * " +
-              number(8 * columnsPerToken()) +
+              number(8 * tiles.columnsPerToken()) +
               ") = Two{{columnSums[a][half * 2], columnSums[a][half * 2 + "
               "1]}};");
   f.text.close();

@@ -77,6 +77,7 @@ private:
   std::string readySum(const ScanSum &sum);
   void printRights();
   void printSum(const ScanSum &sum, ScanElement &element);
+  std::string columnOf(std::int64_t slot) const;
   void printSlots();
   void printPuts();
   void printFinal();
