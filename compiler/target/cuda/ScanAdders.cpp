@@ -87,7 +87,7 @@ void ScanAdders::printTargets() {
   targets.clear();
   for (const Node *node : form.stores) {
     int wide = form.spanTokens > 0 ? widePlace(form, node) : -1;
-    targets[node] = wide < 0 ? printTarget(node) : printWideTarget(node, wide);
+    targets[node] = printTarget(node, wide);
   }
 }
 
@@ -100,46 +100,34 @@ std::string ScanAdders::firstAddress(const Node *node) {
   return addressOf(store.getBuffer(), store.getIndices(), first, entry, entry);
 }
 
-ScanAdders::Target ScanAdders::printTarget(const Node *node) {
-  auto store = cast<chunk::StoreOp>(node->op);
-  std::string buffer = f.buffers.lookup(store.getBuffer());
-  Target target{f.text.name(buffer + "_to"), f.text.name(buffer + "_perToken"),
-                ""};
-  f.text.line("const Index " + target.perToken + " = " +
-              (form.isReverse ? "-" : "") + strideOf(store.getBuffer(), "T") +
-              ";");
-  f.text.line(storedName(store.getBuffer().getType().getElement()) + " *" +
-              target.name + " = &" + firstAddress(node) +
-              toItsToken(node, target) + ";");
-  if (!node->axes.empty()) {
-    target.perRound = number(entriesPerRound()) + " * " +
-                      strideOf(store.getBuffer(), node->axes[0].name);
-  }
-  return target;
-}
-
-/// Two results in one: if the span is not alone, f32 that waits. The pointer
-/// and the strides are those of bytes.
-ScanAdders::Target ScanAdders::printWideTarget(const Node *node, int wide) {
+/// A store's pointer and strides. If its results may wait, as f32, where `wide`
+/// says, they are two in one: those of bytes.
+ScanAdders::Target ScanAdders::printTarget(const Node *node, int wide) {
   auto store = cast<chunk::StoreOp>(node->op);
   Type element = store.getBuffer().getType().getElement();
   std::string buffer = f.buffers.lookup(store.getBuffer());
   std::string bytes = number(element.getIntOrFloatBitWidth() / 8);
   Target target{f.text.name(buffer + "_to"), f.text.name(buffer + "_perToken"),
-                "", storedName(element)};
+                "", wide < 0 ? "" : storedName(element)};
   auto step = [&](StringRef axis) {
     std::string stride = strideOf(store.getBuffer(), axis);
-    return "(span.count > 1 ? 4 * wide" + number(wide) +
-           stride.substr(stride.rfind(".strides")) + " : " + bytes + " * " +
-           stride + ")";
+    return wide < 0 ? stride
+                    : "(span.count > 1 ? 4 * wide" + number(wide) +
+                          stride.substr(stride.rfind(".strides")) + " : " +
+                          bytes + " * " + stride + ")";
   };
   f.text.line("const Index " + target.perToken + " = " +
               (form.isReverse ? "-" : "") + step("T") + ";");
-  std::string address = firstAddress(node);
-  f.text.line("char *" + target.name +
-              " = (span.count > 1 ? reinterpret_cast<char *>(&" +
-              onWide(address, buffer, wide) + ") : reinterpret_cast<char *>(&" +
-              address + "))" + toItsToken(node, target) + ";");
+  std::string type = storedName(element), first = firstAddress(node);
+  std::string pointer = "&" + first;
+  if (wide >= 0) {
+    type = "char";
+    pointer = "(span.count > 1 ? reinterpret_cast<char *>(&" +
+              onWide(first, buffer, wide) + ") : reinterpret_cast<char *>(&" +
+              first + "))";
+  }
+  f.text.line(type + " *" + target.name + " = " + pointer +
+              toItsToken(node, target) + ";");
   if (!node->axes.empty()) {
     target.perRound =
         number(entriesPerRound()) + " * " + step(node->axes[0].name);

@@ -67,8 +67,7 @@ private:
         ""; ///< of bytes: what they are, unless they wait as f32
   };
   llvm::DenseMap<const Node *, Target> targets;
-  Target printTarget(const Node *node);
-  Target printWideTarget(const Node *node, int wide);
+  Target printTarget(const Node *node, int wide);
   std::string toItsToken(const Node *node, const Target &target) const;
 };
 
