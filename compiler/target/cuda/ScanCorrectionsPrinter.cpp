@@ -144,16 +144,19 @@ void SpanCorrector::printAdjoints() {
                 "_turned[" + number(2 * tiles.rowTiles) + "][" + n + "][2];");
     unrolled("n", tiles.columnTiles);
     unrolled("a", tiles.rowTiles);
-    f.text.line("fetch(" + name + "[a][n], entered + " +
-                number(i * perAdjoint) + " + ((a * " + n + " + n) * " +
-                threads() + " + thread) * 4);");
+    f.text.line("float four[4];");
+    f.text.line("fetch(four, entered + " + number(i * perAdjoint) +
+                " + ((a * " + n + " + n) * " + threads() + " + thread) * 4);");
+    unrolled("e", 4);
+    f.text.line(name + "[a][n][e] = four[e % 2 * 2 + e / 2];");
+    f.text.close();
     f.text.close();
     unrolled("a", 2 * tiles.rowTiles);
     unrolled("e", 2);
     f.text.line("const int r = lane % 4 * 2 + e;");
     f.text.line(name + "_turned[a][n][e] = entered[" + number(i * perAdjoint) +
                 " + ((a / 2 * " + n + " + n) * " + threads() +
-                " + warp * 32 + r * 4 + lane / 8) * 4 + a % 2 * 2 + lane / 4 % "
+                " + warp * 32 + r * 4 + lane / 8) * 4 + lane / 4 % 2 * 2 + a % "
                 "2];");
     f.text.close();
     f.text.close();

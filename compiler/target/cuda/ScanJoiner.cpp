@@ -83,20 +83,22 @@ void SpanJoiner::printStart() {
                      ? std::string()
                      : "if (at < " + number(perState * (i + 1)) + ")"));
     unrolled("e", 4);
-    f.text.line("four.x[e] = " +
-                boundary(form.top->find(inits[i]),
-                         "firstRow + 16 * a + e / 2 * 8",
-                         "firstColumn + 8 * n + e % 2") +
-                ";");
+    f.text.line(
+        "four.x[e] = " +
+        boundary(form.top->find(inits[i]),
+                 "firstRow + 16 * a + " + rowOfPlace(form.isReverse),
+                 "firstColumn + 8 * n + " + columnOfPlace(form.isReverse)) +
+        ";");
     f.text.close();
     f.text.close();
   }
 }
 
 std::string SpanJoiner::factorIndex() const {
-  return !form.hasVectorDecay()   ? "0"
-         : form.isRow(form.decay) ? "firstRow + 16 * a + e / 2 * 8"
-                                  : "firstColumn + 8 * n + e % 2";
+  return !form.hasVectorDecay() ? "0"
+         : form.isRow(form.decay)
+             ? "firstRow + 16 * a + " + rowOfPlace(form.isReverse)
+             : "firstColumn + 8 * n + " + columnOfPlace(form.isReverse);
 }
 
 /// From the first span's states to the last's, or from the last span's adjoints
@@ -157,8 +159,9 @@ void SpanJoiner::printResults() {
       f.text.open("if (at / " + number(perAdjoint) +
                   " == " + number(*adjointBehind(form, node)) + ")");
       unrolled("e", 4);
-      std::string row = "firstRow + 16 * a + e / 2 * 8";
-      std::string column = "firstColumn + 8 * n + e % 2";
+      std::string row = "firstRow + 16 * a + " + rowOfPlace(form.isReverse);
+      std::string column =
+          "firstColumn + 8 * n + " + columnOfPlace(form.isReverse);
       std::string condition = inside();
       f.text.line(
           (condition.empty() ? "" : "if (" + condition + ") ") + "narrow(" +

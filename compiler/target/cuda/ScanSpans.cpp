@@ -208,7 +208,8 @@ void ScanWalkers::printNothingArrived() {
 }
 
 /// Backward, the adjoints at the start of a span that is not alone; what pads
-/// them may be anything, and must not meet the others in sums.
+/// them may be anything, and must not meet the others in sums. Stored in
+/// another order than that of operands, they would be copied for every token.
 void ScanWalkers::printHandedOn() {
   f.text.open("if (span.count > 1)");
   f.text.line("Four *const own = reinterpret_cast<Four *>(" +
@@ -219,7 +220,8 @@ void ScanWalkers::printHandedOn() {
     f.text.open("");
     f.text.line("Four four;");
     unrolled("e", 4);
-    f.text.line("four.x[e] = " + guarded(adjoint + "[a][n][e]") + ";");
+    f.text.line(
+        "four.x[e % 2 * 2 + e / 2] = " + guarded(adjoint + "[a][n][e]") + ";");
     f.text.close();
     f.text.line("own[(" + number(i * tiles.rowTiles * tiles.columnTiles) +
                 " + a * " + number(tiles.columnTiles) + " + n) * " +

@@ -31,6 +31,16 @@ void printSpanBuffers(mlir::func::FuncOp function, KernelFrame &f,
 std::string spanPlace(KernelFrame &f, const ScanForm &form,
                       llvm::StringRef buffer, llvm::StringRef slot);
 
+/// Row and column, within a lane's part of a tile, of place e of the four that
+/// such a workspace has of it: forward as the lane holds states; backward as it
+/// holds adjoints, in the order of a matrix instruction's left operand.
+inline std::string rowOfPlace(bool isReverse) {
+  return isReverse ? "e % 2 * 8" : "e / 2 * 8";
+}
+inline std::string columnOfPlace(bool isReverse) {
+  return isReverse ? "e / 2" : "e % 2";
+}
+
 /// Backward: whether a value changes with what arrives at a span's end.
 bool dependsOnAdjoint(const ScanForm &form, const Node *node);
 /// The one adjoint that a result behind the loops is made of, if that is so.
