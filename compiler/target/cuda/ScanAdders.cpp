@@ -12,17 +12,20 @@ namespace recurra::cuda {
 
 using Kind = Node::Kind;
 
+/// `thread` counts those that add.
 void ScanAdders::printAdders() {
   f.text.comment("Adds up what the walking warps hand over, and stores it.");
-  f.text.line("const int thread = threadIdx.x - " +
-              number(32 * (tiles.roleWarps() + tiles.producerWarps)) + ";");
   f.text.line("unsigned unit = 0, group = 0;");
   openTasks();
   declareTotals();
   printTargets();
   openUnits(numbered("block", "staged"));
   f.text.open(form.isReverse ? "if (run && !(flags & isTrace))" : "if (run)");
-  f.text.open("auto add = [&](int done, auto isFull, auto isWaiting)");
+  std::string size = number(tiles.group);
+  f.text.line("#pragma unroll 1");
+  f.text.open("for (int done = 0; done < count; done += " + size + ")");
+  f.text.line("const int tokens = count - done < " + size +
+              " ? count - done : " + size + ";");
   f.text.line("const float *const from = sums + group % 2 * " +
               number(tiles.computeWarps() * warpSums) + ";");
   f.text.line(numbered("block", "summed"));
@@ -32,30 +35,12 @@ void ScanAdders::printAdders() {
   printNextTargets();
   f.text.line("arrive(added + group % 2, lane);");
   f.text.line("++group;");
-  f.text.close("};");
-  printAllAdded();
+  f.text.close();
   f.text.close();
   closeUnits();
   printSpanTotals();
   printTotals();
   f.text.close();
-}
-
-/// All groups of a unit. Whether results wait is known for all of a task.
-void ScanAdders::printAllAdded() {
-  std::string group = number(tiles.group);
-  f.text.open("auto addAll = [&](auto isWaiting)");
-  f.text.line("int done = 0;");
-  f.text.line("for (; done + " + group + " <= count; done += " + group +
-              ") add(done, Choice<true>(), isWaiting);");
-  f.text.line("if (done < count) add(done, Choice<false>(), isWaiting);");
-  f.text.close("};");
-  bool canWait = llvm::any_of(form.stores, [&](const Node *node) {
-    return !targets[node].element.empty();
-  });
-  f.text.line(canWait ? "if (span.count > 1) addAll(Choice<true>()); else "
-                        "addAll(Choice<false>());"
-                      : "addAll(Choice<false>());");
 }
 
 /// Warps that add for one token of a group; its tokens are added side by side.
@@ -84,6 +69,12 @@ void ScanAdders::printTargets() {
               "; // of a group: the one it adds for");
   f.text.line("const int columnAdder = " + number(warpsPerToken() - 1) +
               " - adder % " + warps + ";");
+  bool canWait = llvm::any_of(form.stores, [&](const Node *node) {
+    return form.spanTokens > 0 && widePlace(form, node) >= 0;
+  });
+  if (canWait) {
+    f.text.line("const bool isWaiting = span.count > 1;");
+  }
   targets.clear();
   for (const Node *node : form.stores) {
     int wide = form.spanTokens > 0 ? widePlace(form, node) : -1;
@@ -153,8 +144,7 @@ std::string ScanAdders::toItsToken(const Node *node,
 void ScanAdders::printNextTargets() {
   for (const Node *node : form.stores) {
     const Target &target = targets[node];
-    f.text.line(target.name + " += (isFull.value ? " + number(tiles.group) +
-                " : count - done) * " + target.perToken + ";");
+    f.text.line(target.name + " += tokens * " + target.perToken + ";");
   }
 }
 
@@ -430,8 +420,7 @@ void ScanAdders::printStores(ScanSum::Kind kind, std::int64_t x) {
                   value + ");");
     } else {
       f.text.line(condition + "narrowOrWait<" + target.element + ">(" +
-                  target.name + " + " + at + ", " + value +
-                  ", isWaiting.value);");
+                  target.name + " + " + at + ", " + value + ", isWaiting);");
     }
   }
 }

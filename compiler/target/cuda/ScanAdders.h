@@ -25,7 +25,6 @@ private:
   std::int64_t warpsPerToken() const;
   bool hasScalarTotal() const;
   void printNextTargets();
-  void printAllAdded();
   std::string entryOf(bool isRow) const;
   std::int64_t entriesPerRound() const;
   std::int64_t scalarAdder() const { return tiles.adderWarps > 1 ? 1 : 0; }

@@ -25,7 +25,7 @@ static constexpr const char *names[] = {
     "firstColumn", "rowPlace",    "parts",      "warpRow",
     "chunk",       "warpColumn",  "first",      "last",
     "isCutHere",   "isFull",      "held",       "columnSums",
-    "heldRun",     "adder",       "producer",   "isPlain",
+    "addUp",       "adder",       "producer",   "isPlain",
     "isHeld",      "before",      "found",      "own",
     "four",        "Four",        "Two",        "Choice",
     "Segments",    "Barrier",     "multiply",   "multiplyExactly",
@@ -47,9 +47,9 @@ static constexpr const char *names[] = {
     "isPaired",    "fetchPair",   "running",    "factors",
     "spent",       "sumBefore",   "block",      "start",
     "factor",      "step",        "segmentEnd", "multiplyDeep",
-    "isWaiting",   "addAll",      "items",      "isOrdered",
-    "order",       "taskAt",      "costOf",     "rank",
-    "partOfFour",  "rowSums",     "slotsTo"};
+    "isWaiting",   "items",       "isOrdered",  "order",
+    "taskAt",      "costOf",      "rank",       "partOfFour",
+    "rowSums",     "slotsTo"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)
@@ -356,13 +356,13 @@ void ScanKernel::unrolled(StringRef index, std::int64_t count) {
               std::to_string(count) + "; ++" + index + ")");
 }
 
-void ScanKernel::openGroup() {
+void ScanKernel::openGroup(const std::string &isFull) {
   unrolled("p", tiles.group);
-  openToken();
+  openToken(isFull);
 }
 
-void ScanKernel::openToken() {
-  f.text.open("if (isFull.value || done + p < count)");
+void ScanKernel::openToken(const std::string &isFull) {
+  f.text.open("if (" + isFull + "done + p < count)");
   f.text.line(std::string("const int t = ") +
               (form.isReverse ? "count - 1 - done - p" : "done + p") + ";");
   printNow();

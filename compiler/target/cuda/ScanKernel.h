@@ -85,9 +85,9 @@ protected:
   void closeElements();
   void unrolled(llvm::StringRef index, std::int64_t count);
   /// The tokens of a group, one after the other; their sums are independent.
-  void openGroup();
-  void openToken(), printNow(); ///< token p; where token t's operands lie
-  void closeGroup();
+  void openGroup(const std::string &isFull = ""), closeGroup();
+  void openToken(const std::string &isFull = ""); ///< token p, if there is one
+  void printNow(); ///< where token t's operands lie
   /// A value of the element (a, n, e), 0 where that does not exist.
   std::string guarded(const std::string &value);
   /// Conditions on the element (a, n, e); empty if it always exists.

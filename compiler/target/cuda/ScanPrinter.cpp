@@ -368,34 +368,57 @@ std::string ScanPrinter::print(func::FuncOp function) {
   layOut();
   printShared();
   printOrder();
-  std::string roles = std::to_string(tiles.roleWarps());
-  f.text.open("if (warp < " + roles + ")");
-  if (tiles.computeRegisters > 0) {
-    f.text.line("takeRegisters<" + std::to_string(tiles.computeRegisters) +
-                ">();");
-  }
-  f.text.open("if (warp < " + std::to_string(tiles.computeWarps()) + ")");
-  printWalkers();
-  f.text.close();
-  f.text.close();
-  f.text.open("else");
-  if (tiles.computeRegisters > 0) {
-    f.text.line("giveRegisters<" + std::to_string(tiles.helperRegisters) +
-                ">();");
-  }
-  f.text.open("if (warp < " +
-              std::to_string(tiles.roleWarps() + tiles.producerWarps) + ")");
-  printProducers();
-  f.text.close();
-  f.text.open("else");
-  printAdders();
-  f.text.close();
-  f.text.close();
+  printRoles();
   f.text.close();
   nest.warps = tiles.warps();
   nest.workersPerBlock = 1;
   nest.sharedBytes = sharedBytes();
   return f.text.str();
+}
+
+/// Warps that would walk were there more to hold add up sums: a block's
+/// schedulers have one of every four warps, and those with fewer that walk have
+/// more of those that add.
+void ScanPrinter::printRoles() {
+  std::int64_t spare = tiles.spareAdders();
+  std::int64_t adders = tiles.roleWarps() + tiles.producerWarps;
+  if (spare > 0) {
+    f.text.open("auto addUp = [&](const int thread) "
+                "__attribute__((always_inline))");
+    printAdders();
+    f.text.close("};");
+  }
+  f.text.open("if (warp < " + number(tiles.roleWarps()) + ")");
+  if (tiles.computeRegisters > 0) {
+    f.text.line("takeRegisters<" + number(tiles.computeRegisters) + ">();");
+  }
+  f.text.open("if (warp < " + number(tiles.computeWarps()) + ")");
+  printWalkers();
+  f.text.close();
+  if (spare > 0) {
+    f.text.line("else if (warp < " + number(tiles.computeWarps() + spare) +
+                ") addUp(threadIdx.x - " + number(32 * tiles.computeWarps()) +
+                ");");
+  }
+  f.text.close();
+  f.text.open("else");
+  if (tiles.computeRegisters > 0) {
+    f.text.line("giveRegisters<" + number(tiles.helperRegisters) + ">();");
+  }
+  f.text.open("if (warp < " + number(adders) + ")");
+  printProducers();
+  f.text.close();
+  f.text.open(spare > 0 ? "else if (warp >= " + number(adders + spare) + ")"
+                        : "else");
+  std::string thread = "threadIdx.x - " + number(32 * adders);
+  if (spare > 0) {
+    f.text.line("addUp(" + thread + ");");
+  } else {
+    f.text.line("const int thread = " + thread + ";");
+    printAdders();
+  }
+  f.text.close();
+  f.text.close();
 }
 
 void ScanPrinter::printHead() {

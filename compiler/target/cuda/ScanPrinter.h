@@ -33,6 +33,7 @@ private:
   void placeFragments(std::int64_t mostShared);
   std::int64_t sharedBytes() const;
   void printHead();
+  void printRoles();
   void printShared();
 };
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace recurra::cuda {
@@ -23,6 +24,10 @@ struct ScanTiles {
   std::int64_t computeWarps() const { return warpRows * warpColumns; }
   /// Roles start at whole groups of four warps.
   std::int64_t roleWarps() const { return (computeWarps() + 3) / 4 * 4; }
+  /// Warps of the walking ones' last group that add.
+  std::int64_t spareAdders() const {
+    return std::min(roleWarps() - computeWarps(), adderWarps);
+  }
   std::int64_t warps() const {
     return roleWarps() + producerWarps + adderWarps;
   }
