@@ -118,22 +118,46 @@ void ScanProducers::printStaged() {
   f.text.line(numbered("arrive", "staged"));
 }
 
+/// Where a vector of the task's first token lies, by name. Backward, and where
+/// the warps that prepare have few registers, it is made anew for each unit.
+std::string ScanProducers::printFirstToken(const ScanVector &raw) {
+  constexpr std::int64_t few = 72;
+  if (!getenv("RECURRA_HOIST")) {
+    return "";
+  }
+  if (form.isReverse || tiles.helperRegisters < few) {
+    return "";
+  }
+  auto load = cast<chunk::LoadOp>(raw.load->op);
+  std::string name = f.text.name(raw.name + "_first");
+  f.text.line("const auto *const " + name + " = &" +
+              addressOf(load.getBuffer(), load.getIndices(), "0", "0", "0") +
+              ";");
+  return name;
+}
+
 /// A lambda that starts to copy the vectors of a unit's tokens.
 void ScanProducers::printCopies() {
+  SmallVector<std::string> firsts;
+  for (const ScanVector &raw : raws) {
+    firsts.push_back(printFirstToken(raw));
+  }
   f.text.open("auto copy = [&](const Place &p, unsigned half)");
   f.text.open("if (p.end > 0)");
-  for (const ScanVector &raw : raws) {
+  for (const auto &[raw, first] : llvm::zip(raws, firsts)) {
     auto load = cast<chunk::LoadOp>(raw.load->op);
-    std::string first = addressOf(load.getBuffer(), load.getIndices(),
-                                  "p.chunk + p.at", "0", "0");
+    std::string perToken = strideOf(load.getBuffer(), "T");
+    std::string from =
+        first.empty() ? "&" + addressOf(load.getBuffer(), load.getIndices(),
+                                        "p.chunk + p.at", "0", "0")
+                      : first + " + (p.chunk + p.at) * " + perToken;
     std::string extent = form.isRow(raw.load) ? rowsHere() : columnsHere();
     std::string condition =
         form.isReverse && !raw.isTraced ? "if (p.pass == 1) " : "";
     f.text.line(condition + "copyTokens(" + raw.name + " + half * " +
                 std::to_string(raw.pitch * scanUnit) + ", " +
-                std::to_string(raw.pitch) + ", &" + first + ", " +
-                strideOf(load.getBuffer(), "T") + ", " +
-                strideOf(load.getBuffer(), raw.load->axes[0].name) +
+                std::to_string(raw.pitch) + ", " + from + ", " + perToken +
+                ", " + strideOf(load.getBuffer(), raw.load->axes[0].name) +
                 ", p.count, " + extent + ", thread, " +
                 std::to_string(32 * tiles.producerWarps) + ");");
   }
@@ -274,38 +298,57 @@ void ScanProducers::printHeader() {
   f.text.close();
 }
 
-/// All vectors, or those of the walk to the segments' ends. A thread has the
-/// same entries of every token: rows from the first warp on, columns those
-/// warps that rows leave, from the last one back.
+/// All vectors, or those of the walk to the segments' ends. Each warp prepares
+/// some tokens.
 void ScanProducers::printVectors(bool isTraced) {
-  std::int64_t warps = tiles.producerWarps;
-  std::int64_t ofRows = ceilDiv(tiles.rows(), 32);
-  std::int64_t ofColumns = ofRows < warps ? warps - ofRows : warps;
-  for (std::int64_t x = 0; x < tiles.rows(); x += 32 * warps) {
-    std::string entry = number(x) + " + thread";
-    f.text.open("if (" + entry + " < " + number(tiles.rows()) + ")");
-    printEntry(entry, true, isTraced);
-    f.text.close();
+  if (form.hasVectorDecay()) {
+    printVectorsByEntry(isTraced);
+    return;
   }
-  for (std::int64_t x = 0; x < tiles.columns(); x += 32 * ofColumns) {
-    std::string back = "(" + number(warps - 1) + " - producer)";
-    std::string entry = number(x) + " + " + back + " * 32 + lane";
-    f.text.open("if (" +
-                (ofColumns < warps ? back + " < " + number(ofColumns) + " && "
-                                   : std::string()) +
-                entry + " < " + number(tiles.columns()) + ")");
-    printEntry(entry, false, isTraced);
+  std::string own = number(ceilDiv(scanUnit, tiles.producerWarps));
+  f.text.line("const int from = producer * " + own + ", to = count < from + " +
+              own + " ? count : from + " + own + ";");
+  for (bool isRow : {true, false}) {
+    f.text.line("#pragma unroll 1");
+    f.text.open("for (int i = lane; i < " +
+                number(isRow ? tiles.rows() : tiles.columns()) + "; i += 32)");
+    printEntry(isRow, isTraced, "from", "to");
     f.text.close();
   }
 }
 
-/// One entry of every token's vectors along one axis. What is read comes first:
-/// the compiler cannot tell it from what is written.
-void ScanProducers::printEntry(const std::string &entry, bool isRow,
-                               bool isTraced) {
+/// A thread has the same entries of every token, whose decays it adds up: rows
+/// from the first warp on, columns those warps that rows leave, from the last
+/// one back.
+void ScanProducers::printVectorsByEntry(bool isTraced) {
+  std::int64_t warps = tiles.producerWarps;
+  std::int64_t ofRows = ceilDiv(tiles.rows(), 32);
+  std::int64_t ofColumns = ofRows < warps ? warps - ofRows : warps;
+  for (std::int64_t x = 0; x < tiles.rows(); x += 32 * warps) {
+    f.text.open("if (const int i = " + number(x) + " + thread; i < " +
+                number(tiles.rows()) + ")");
+    printEntry(true, isTraced, "0", "count");
+    f.text.close();
+  }
+  for (std::int64_t x = 0; x < tiles.columns(); x += 32 * ofColumns) {
+    std::string back = "(" + number(warps - 1) + " - producer)";
+    f.text.open("if (const int i = " + number(x) + " + " + back +
+                " * 32 + lane; " +
+                (ofColumns < warps ? back + " < " + number(ofColumns) + " && "
+                                   : std::string()) +
+                "i < " + number(tiles.columns()) + ")");
+    printEntry(false, isTraced, "0", "count");
+    f.text.close();
+  }
+}
+
+/// Entry i of the vectors of some tokens along one axis. What is read comes
+/// first: the compiler cannot tell it from what is written.
+void ScanProducers::printEntry(bool isRow, bool isTraced,
+                               const std::string &from, const std::string &to) {
   bool padded = isPadded(isRow ? form.rows : form.columns,
                          isRow ? tiles.rows() : tiles.columns());
-  f.text.line("const int i = " + entry + ", place = " + placeOf(isRow) + ";");
+  f.text.line("const int place = " + placeOf(isRow) + ";");
   if (padded) {
     f.text.line("const bool isEntry = i < " +
                 (isRow ? rowsHere() : columnsHere()) + ";");
@@ -313,9 +356,10 @@ void ScanProducers::printEntry(const std::string &entry, bool isRow,
   if (isDecayAxis(isRow)) {
     printDecayStart();
   }
-  f.text.line("float *now = stage + 16;");
+  f.text.line("float *now = stage + 16 + " + from + " * " +
+              number(tokenFloats) + ";");
   f.text.line("#pragma unroll 4");
-  f.text.open("for (int t = 0; t < count; ++t)");
+  f.text.open("for (int t = " + from + "; t < " + to + "; ++t)");
   KernelText kept = f.text;
   readNames.clear();
   printEntryStores(isRow, isTraced, padded);

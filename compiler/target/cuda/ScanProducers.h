@@ -36,6 +36,7 @@ private:
   void printRuns();
   const char *limitOf() const;
   void printPrefetch();
+  std::string printFirstToken(const ScanVector &raw);
   void printCopies();
   void printScalars();
   void printPreparedSums();
@@ -44,7 +45,9 @@ private:
   void printHeader();
   void printTracedVectors();
   void printVectors(bool isTraced);
-  void printEntry(const std::string &entry, bool isRow, bool isTraced);
+  void printVectorsByEntry(bool isTraced);
+  void printEntry(bool isRow, bool isTraced, const std::string &from,
+                  const std::string &to);
   void printEntryStores(bool isRow, bool isTraced, bool padded);
   std::string read(const std::string &expression);
 
