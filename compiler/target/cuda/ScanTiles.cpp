@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/ScanTiles.h"
 
-#include <algorithm>
-
 namespace recurra::cuda {
 
 static std::int64_t ceilDiv(std::int64_t a, std::int64_t b) {
@@ -24,7 +22,7 @@ static void shareRegisters(ScanTiles &tiles, bool isReverse) {
   std::int64_t wanted = threads > 512                     ? 56
                         : !isReverse                      ? 72
                         : tiles.elements() < manyElements ? 96
-                                                          : 80;
+                                                          : 72;
   std::int64_t helperRegisters = std::min(launched, wanted);
   std::int64_t rest = launched * threads - helperRegisters * helpers;
   std::int64_t computeRegisters =
@@ -82,7 +80,7 @@ static double reverseCost(const ScanTiles &tiles, std::int64_t rows,
   bool isPadded = tiles.rows() != rows || tiles.columns() * slices != columns;
   double instructions = tiles.elements() * (perElement + (isPadded ? 6 : 0)) +
                         4 * tiles.rowTiles + 8 * tiles.columnTiles +
-                        6 * (tiles.warpRows + tiles.warpColumns) + 27;
+                        8 * tiles.warpRows + 5 * tiles.warpColumns + 27;
   double perScheduler = instructions * tiles.roleWarps() / 4 * shared;
   return slices * (std::max(instructions * alone, perScheduler) + perSlice);
 }
