@@ -24,8 +24,6 @@ void ScanAdders::printAdders() {
   std::string size = number(tiles.group);
   f.text.line("#pragma unroll 1");
   f.text.open("for (int done = 0; done < count; done += " + size + ")");
-  f.text.line("const int tokens = count - done < " + size +
-              " ? count - done : " + size + ";");
   f.text.line("const float *const from = sums + group % 2 * " +
               number(tiles.computeWarps() * warpSums) + ";");
   f.text.line(numbered("block", "summed"));
@@ -36,6 +34,7 @@ void ScanAdders::printAdders() {
   f.text.line("arrive(added + group % 2, lane);");
   f.text.line("++group;");
   f.text.close();
+  printTargetsOfUnit();
   f.text.close();
   closeUnits();
   printSpanTotals();
@@ -144,8 +143,24 @@ std::string ScanAdders::toItsToken(const Node *node,
 void ScanAdders::printNextTargets() {
   for (const Node *node : form.stores) {
     const Target &target = targets[node];
-    f.text.line(target.name + " += tokens * " + target.perToken + ";");
+    f.text.line(target.name + " += " + number(tiles.group) + " * " +
+                target.perToken + ";");
   }
+}
+
+/// Behind a unit's last group, which may have fewer tokens.
+void ScanAdders::printTargetsOfUnit() {
+  if (tiles.group == 1) {
+    return;
+  }
+  std::string size = number(tiles.group);
+  f.text.open("if (count % " + size + " != 0)");
+  for (const Node *node : form.stores) {
+    const Target &target = targets[node];
+    f.text.line(target.name + " -= (" + size + " - count % " + size + ") * " +
+                target.perToken + ";");
+  }
+  f.text.close();
 }
 
 //===----------------------------------------------------------------------===//

@@ -24,7 +24,7 @@ private:
   std::string firstAddress(const Node *node);
   std::int64_t warpsPerToken() const;
   bool hasScalarTotal() const;
-  void printNextTargets();
+  void printNextTargets(), printTargetsOfUnit();
   std::string entryOf(bool isRow) const;
   std::int64_t entriesPerRound() const;
   std::int64_t scalarAdder() const { return tiles.adderWarps > 1 ? 1 : 0; }
