@@ -122,9 +122,6 @@ void ScanProducers::printStaged() {
 /// the warps that prepare have few registers, it is made anew for each unit.
 std::string ScanProducers::printFirstToken(const ScanVector &raw) {
   constexpr std::int64_t few = 72;
-  if (!getenv("RECURRA_HOIST")) {
-    return "";
-  }
   if (form.isReverse || tiles.helperRegisters < few) {
     return "";
   }

@@ -115,15 +115,15 @@ void ScanAdders::addVectorTotals(bool isRow) {
 }
 
 void ScanAdders::printTotals() {
-  f.text.open("if (thread == " + number(32 * scalarAdder()) + ")");
   for (cpu::Nest &part : form.top->getNests()) {
     for (const Node *node : part.nodes) {
       if (node->kind == Kind::CopyOut && node->axes.empty()) {
+        f.text.open("if (thread == " + number(32 * scalarAdder()) + ")");
         printTotal(node, "");
+        f.text.close();
       }
     }
   }
-  f.text.close();
   printVectorTotals(true);
   printVectorTotals(false);
 }
