@@ -68,16 +68,16 @@ void ScanAdders::printTargets() {
               "; // of a group: the one it adds for");
   f.text.line("const int columnAdder = " + number(warpsPerToken() - 1) +
               " - adder % " + warps + ";");
-  bool canWait = llvm::any_of(form.stores, [&](const Node *node) {
-    return form.spanTokens > 0 && widePlace(form, node) >= 0;
-  });
-  if (canWait) {
-    f.text.line("const bool isWaiting = span.count > 1;");
-  }
   targets.clear();
   for (const Node *node : form.stores) {
     int wide = form.spanTokens > 0 ? widePlace(form, node) : -1;
     targets[node] = printTarget(node, wide);
+  }
+  bool canWait = llvm::any_of(form.stores, [&](const Node *node) {
+    return !targets[node].element.empty();
+  });
+  if (canWait) {
+    f.text.line("const bool isWaiting = span.count > 1;");
   }
 }
 

@@ -148,7 +148,7 @@ void SpanCorrector::printAdjoints() {
     f.text.line("fetch(four, entered + " + number(i * perAdjoint) +
                 " + ((a * " + n + " + n) * " + threads() + " + thread) * 4);");
     unrolled("e", 4);
-    f.text.line(name + "[a][n][e] = four[e % 2 * 2 + e / 2];");
+    f.text.line(name + "[a][n][e] = four[" + placeOfElement + "];");
     f.text.close();
     f.text.close();
     unrolled("a", 2 * tiles.rowTiles);

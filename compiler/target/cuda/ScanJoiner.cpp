@@ -83,22 +83,27 @@ void SpanJoiner::printStart() {
                      ? std::string()
                      : "if (at < " + number(perState * (i + 1)) + ")"));
     unrolled("e", 4);
-    f.text.line(
-        "four.x[e] = " +
-        boundary(form.top->find(inits[i]),
-                 "firstRow + 16 * a + " + rowOfPlace(form.isReverse),
-                 "firstColumn + 8 * n + " + columnOfPlace(form.isReverse)) +
-        ";");
+    f.text.line("four.x[e] = " +
+                boundary(form.top->find(inits[i]), rowText(), columnText()) +
+                ";");
     f.text.close();
     f.text.close();
   }
 }
 
+/// Row and column of the element at place e of a thread's four.
+std::string SpanJoiner::rowText() const {
+  return "firstRow + 16 * a + " + rowOfPlace(form.isReverse);
+}
+
+std::string SpanJoiner::columnText() const {
+  return "firstColumn + 8 * n + " + columnOfPlace(form.isReverse);
+}
+
 std::string SpanJoiner::factorIndex() const {
-  return !form.hasVectorDecay() ? "0"
-         : form.isRow(form.decay)
-             ? "firstRow + 16 * a + " + rowOfPlace(form.isReverse)
-             : "firstColumn + 8 * n + " + columnOfPlace(form.isReverse);
+  return !form.hasVectorDecay()   ? "0"
+         : form.isRow(form.decay) ? rowText()
+                                  : columnText();
 }
 
 /// From the first span's states to the last's, or from the last span's adjoints
@@ -159,10 +164,8 @@ void SpanJoiner::printResults() {
       f.text.open("if (at / " + number(perAdjoint) +
                   " == " + number(*adjointBehind(form, node)) + ")");
       unrolled("e", 4);
-      std::string row = "firstRow + 16 * a + " + rowOfPlace(form.isReverse);
-      std::string column =
-          "firstColumn + 8 * n + " + columnOfPlace(form.isReverse);
-      std::string condition = inside();
+      std::string row = rowText(), column = columnText();
+      std::string condition = inside(row, column);
       f.text.line(
           (condition.empty() ? "" : "if (" + condition + ") ") + "narrow(" +
           addressOf(store.getBuffer(), store.getIndices(), "", row, column) +

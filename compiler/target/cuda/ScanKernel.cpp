@@ -30,7 +30,7 @@ static constexpr const char *names[] = {
     "four",        "Four",        "Two",        "Choice",
     "Segments",    "Barrier",     "multiply",   "multiplyExactly",
     "fetch",       "partAt",      "putParts",   "copyTokens",
-    "wait",        "arrive",      "waitFor",    "add",
+    "wait",        "arrive",      "waitFor",    "isWaiting",
     "initialise",  "staged",      "added",      "arriveAt",
     "blockAt",     "syncBlock",   "uniform",    "isFirstUnit",
     "isLastUnit",  "isTrace",     "isStop",     "isCut",
@@ -47,9 +47,9 @@ static constexpr const char *names[] = {
     "isPaired",    "fetchPair",   "running",    "factors",
     "spent",       "sumBefore",   "block",      "start",
     "factor",      "step",        "segmentEnd", "multiplyDeep",
-    "isWaiting",   "items",       "isOrdered",  "order",
-    "taskAt",      "costOf",      "rank",       "partOfFour",
-    "rowSums",     "slotsTo"};
+    "items",       "isOrdered",   "order",      "taskAt",
+    "costOf",      "rank",        "partOfFour", "rowSums",
+    "slotsTo"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)
@@ -227,26 +227,21 @@ bool ScanKernel::holdsMatrix() const {
          fits(form.columns, form.columnExtent, tiles.columns());
 }
 
-std::string ScanKernel::insideRow() {
-  return isPadded(form.rows, tiles.rows())
-             ? "firstRow + 16 * a + e / 2 * 8 < " + rowsHere()
-             : "";
-}
-
-std::string ScanKernel::insideColumn() {
-  return isPadded(form.columns, tiles.columns())
-             ? "firstColumn + 8 * n + e % 2 < " + columnsHere()
-             : "";
-}
-
 std::string ScanKernel::guarded(const std::string &value) {
   std::string condition = inside();
   return condition.empty() ? value : "(" + condition + " ? " + value + " : 0)";
 }
 
-std::string ScanKernel::inside() {
-  std::string row = insideRow(), column = insideColumn();
-  return row.empty() || column.empty() ? row + column : row + " && " + column;
+std::string ScanKernel::inside(StringRef row, StringRef column) {
+  std::string condition;
+  if (isPadded(form.rows, tiles.rows())) {
+    condition = row.str() + " < " + rowsHere();
+  }
+  if (isPadded(form.columns, tiles.columns())) {
+    condition += (condition.empty() ? "" : " && ") + column.str() + " < " +
+                 columnsHere();
+  }
+  return condition;
 }
 
 /// One element of memory as a lvalue. Axes that the access keeps are indexed
@@ -356,13 +351,14 @@ void ScanKernel::unrolled(StringRef index, std::int64_t count) {
               std::to_string(count) + "; ++" + index + ")");
 }
 
-void ScanKernel::openGroup(const std::string &isFull) {
+void ScanKernel::openGroup(bool mayBeFull) {
   unrolled("p", tiles.group);
-  openToken(isFull);
+  openToken(mayBeFull);
 }
 
-void ScanKernel::openToken(const std::string &isFull) {
-  f.text.open("if (" + isFull + "done + p < count)");
+void ScanKernel::openToken(bool mayBeFull) {
+  f.text.open(std::string("if (") + (mayBeFull ? "isFull.value || " : "") +
+              "done + p < count)");
   f.text.line(std::string("const int t = ") +
               (form.isReverse ? "count - 1 - done - p" : "done + p") + ";");
   printNow();

@@ -85,13 +85,13 @@ protected:
   void closeElements();
   void unrolled(llvm::StringRef index, std::int64_t count);
   /// The tokens of a group, one after the other; their sums are independent.
-  void openGroup(const std::string &isFull = ""), closeGroup();
-  void openToken(const std::string &isFull = ""); ///< token p, if there is one
-  void printNow(); ///< where token t's operands lie
+  void openGroup(bool mayBeFull = false), closeGroup();
+  void openToken(bool mayBeFull = false), printNow(); ///< token p, its operands
   /// A value of the element (a, n, e), 0 where that does not exist.
   std::string guarded(const std::string &value);
-  /// Conditions on the element (a, n, e); empty if it always exists.
-  std::string insideRow(), insideColumn(), inside();
+  /// Whether an element exists, (a, n, e) or another; empty if all do.
+  std::string inside(llvm::StringRef row = "firstRow + 16 * a + e / 2 * 8",
+                     llvm::StringRef column = "firstColumn + 8 * n + e % 2");
 
   const ScanForm &form;
   ScanTiles tiles;

@@ -376,12 +376,12 @@ std::string ScanPrinter::print(func::FuncOp function) {
   return f.text.str();
 }
 
-/// Warps that would walk were there more to hold add up sums: a block's
-/// schedulers have one of every four warps, and those with fewer that walk have
-/// more of those that add.
+/// Each scheduler has one of every four warps. Where the last group of those
+/// that walk is not full, the rest of it adds up sums, in place of warps on
+/// schedulers that have one more to walk.
 void ScanPrinter::printRoles() {
   std::int64_t spare = tiles.spareAdders();
-  std::int64_t adders = tiles.roleWarps() + tiles.producerWarps;
+  std::int64_t firstAdder = tiles.roleWarps() + tiles.producerWarps;
   if (spare > 0) {
     f.text.open("auto addUp = [&](const int thread) "
                 "__attribute__((always_inline))");
@@ -405,12 +405,12 @@ void ScanPrinter::printRoles() {
   if (tiles.computeRegisters > 0) {
     f.text.line("giveRegisters<" + number(tiles.helperRegisters) + ">();");
   }
-  f.text.open("if (warp < " + number(adders) + ")");
+  f.text.open("if (warp < " + number(firstAdder) + ")");
   printProducers();
   f.text.close();
-  f.text.open(spare > 0 ? "else if (warp >= " + number(adders + spare) + ")"
+  f.text.open(spare > 0 ? "else if (warp >= " + number(firstAdder + spare) + ")"
                         : "else");
-  std::string thread = "threadIdx.x - " + number(32 * adders);
+  std::string thread = "threadIdx.x - " + number(32 * firstAdder);
   if (spare > 0) {
     f.text.line("addUp(" + thread + ");");
   } else {

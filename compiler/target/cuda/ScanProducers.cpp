@@ -118,8 +118,9 @@ void ScanProducers::printStaged() {
   f.text.line(numbered("arrive", "staged"));
 }
 
-/// Where a vector of the task's first token lies, by name. Backward, and where
-/// the warps that prepare have few registers, it is made anew for each unit.
+/// Where a vector of the sequence's first token lies, by name. Backward, and
+/// where the warps that prepare have few registers, it is made anew for each
+/// unit.
 std::string ScanProducers::printFirstToken(const ScanVector &raw) {
   constexpr std::int64_t few = 72;
   if (form.isReverse || tiles.helperRegisters < few) {
@@ -353,8 +354,9 @@ void ScanProducers::printEntry(bool isRow, bool isTraced,
   if (isDecayAxis(isRow)) {
     printDecayStart();
   }
-  f.text.line("float *now = stage + 16 + " + from + " * " +
-              number(tokenFloats) + ";");
+  f.text.line("float *now = stage + 16" +
+              (from == "0" ? "" : " + " + from + " * " + number(tokenFloats)) +
+              ";");
   f.text.line("#pragma unroll 4");
   f.text.open("for (int t = " + from + "; t < " + to + "; ++t)");
   KernelText kept = f.text;

@@ -108,7 +108,7 @@ private:
   void printTotalsOf(ScanOperand::Kind kind,
                      llvm::ArrayRef<std::int64_t> places);
   void printTotal(const Node *node);
-  std::string factorIndex() const;
+  std::string rowText() const, columnText() const, factorIndex() const;
 };
 
 } // namespace recurra::cuda

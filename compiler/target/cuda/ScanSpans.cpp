@@ -220,8 +220,8 @@ void ScanWalkers::printHandedOn() {
     f.text.open("");
     f.text.line("Four four;");
     unrolled("e", 4);
-    f.text.line(
-        "four.x[e % 2 * 2 + e / 2] = " + guarded(adjoint + "[a][n][e]") + ";");
+    f.text.line(std::string("four.x[") + placeOfElement +
+                "] = " + guarded(adjoint + "[a][n][e]") + ";");
     f.text.close();
     f.text.line("own[(" + number(i * tiles.rowTiles * tiles.columnTiles) +
                 " + a * " + number(tiles.columnTiles) + " + n) * " +

@@ -40,6 +40,8 @@ inline std::string rowOfPlace(bool isReverse) {
 inline std::string columnOfPlace(bool isReverse) {
   return isReverse ? "e / 2" : "e % 2";
 }
+/// Backward, the place of a lane's element e.
+inline constexpr const char *placeOfElement = "e % 2 * 2 + e / 2";
 
 /// Backward: whether a value changes with what arrives at a span's end.
 bool dependsOnAdjoint(const ScanForm &form, const Node *node);

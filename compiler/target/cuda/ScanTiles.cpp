@@ -11,7 +11,8 @@ static std::int64_t ceilDiv(std::int64_t a, std::int64_t b) {
 
 /// What a multiprocessor has, less what a launch rounds away, goes to the two
 /// kinds of warps. Those that prepare and add get what the ones that walk do
-/// without: backward their loads go ahead of what waits for them.
+/// without: backward, where there are enough, their loads go ahead of what
+/// waits for them.
 static void shareRegisters(ScanTiles &tiles, bool isReverse) {
   constexpr std::int64_t ofMultiprocessor = 65536, most = 232;
   std::int64_t threads = 32 * tiles.warps();
@@ -19,10 +20,8 @@ static void shareRegisters(ScanTiles &tiles, bool isReverse) {
       std::min<std::int64_t>(ofMultiprocessor / threads / 8 * 8, 255 / 8 * 8);
   std::int64_t helpers = 32 * (tiles.producerWarps + tiles.adderWarps);
   constexpr std::int64_t manyElements = 24;
-  std::int64_t wanted = threads > 512                     ? 56
-                        : !isReverse                      ? 72
-                        : tiles.elements() < manyElements ? 96
-                                                          : 72;
+  bool areAhead = isReverse && tiles.elements() < manyElements;
+  std::int64_t wanted = threads > 512 ? 56 : areAhead ? 96 : 72;
   std::int64_t helperRegisters = std::min(launched, wanted);
   std::int64_t rest = launched * threads - helperRegisters * helpers;
   std::int64_t computeRegisters =

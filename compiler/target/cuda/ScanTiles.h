@@ -22,7 +22,7 @@ struct ScanTiles {
   std::int64_t rows() const { return 16 * rowTiles * warpRows; }
   std::int64_t columns() const { return 8 * columnTiles * warpColumns; }
   std::int64_t computeWarps() const { return warpRows * warpColumns; }
-  /// Roles start at whole groups of four warps.
+  /// Registers are shared out to groups of four warps.
   std::int64_t roleWarps() const { return (computeWarps() + 3) / 4 * 4; }
   /// Warps of the walking ones' last group that add.
   std::int64_t spareAdders() const {

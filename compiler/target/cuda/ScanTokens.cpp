@@ -60,7 +60,7 @@ void ScanWalkers::printTokensOfGroup() {
     f.text.line("float factors[" + number(tiles.group) + "], spent[" +
                 number(tiles.group) + "] = {};");
   }
-  openGroup("isFull.value || ");
+  openGroup(/*mayBeFull=*/true);
   if (form.decay && !form.isReverse) {
     printRestart();
   }

@@ -155,6 +155,8 @@ std::vector<Case> spanCases() {
           1,
           -3},
          64, true, false),
+      of({"simple_gla", "SpansPaddedHalf", {1, 150, 1, 1, {}, {}}, 20, 17}, 64,
+         true, false),
       of({"gla", "SpansMixed", packed, 24, 20}, 64, false, true),
       of({"value_gates", "SpansHalf", packed, 16, 37, 32}, 64, true, true),
   };
