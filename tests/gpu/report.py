@@ -75,7 +75,8 @@ def text_of(rows, cold):
     for shape in places:
         lines += block([r for r in rows if place(r) == shape]) + [""]
     if cold:
-        lines.append("First calls with an empty cache, forward and backward, in s:")
+        lines.append("First calls with an empty cache, forward and backward, behind "
+                     "torch's own first gradient, in s:")
         lines += [f"  {label}: {seconds:.2f}" for label, seconds in cold.items()] + [""]
     lines += ["GiB: peak of forward+backward. x ref: the reference's forward+backward "
               "over this one's.", "diff: |o - ours| / |ours|; the approximations compute"
