@@ -136,10 +136,12 @@ def test_forward_alone_saves_nothing():
     assert peak <= 2 * output + GIB
 
 
-def test_gradients_of_states_at_a_long_input():
-    """Two calls through the states, forward and backward, equal one."""
-    x = rough(Shape(96, 192, 1, 32768, 4), scale=0.05)
-    case = make("palimpsa", T=1, H=4, K=96, V=192)
+@pytest.mark.parametrize("K, V", ((96, 192), (20, 17)))
+def test_gradients_of_states_at_a_long_input(K, V):
+    """Two calls through the states, forward and backward, equal one; also where
+    tiles do not divide the states."""
+    x = rough(Shape(K, V, 1, 32768, 4), scale=0.05)
+    case = make("palimpsa", T=1, H=4, K=K, V=V)
     start = tuple(y.to(DEVICE)[:1].requires_grad_() for y in case.initial.values())
     weight = torch.randn_like(x["v"])
     whole = palimpsa(x, initial_state=start)[0]
