@@ -68,16 +68,16 @@ void ScanAdders::printTargets() {
               "; // of a group: the one it adds for");
   f.text.line("const int columnAdder = " + number(warpsPerToken() - 1) +
               " - adder % " + warps + ";");
+  auto wideOf = [&](const Node *node) {
+    return form.spanTokens > 0 ? widePlace(form, node) : -1;
+  };
+  if (llvm::any_of(form.stores,
+                   [&](const Node *node) { return wideOf(node) >= 0; })) {
+    f.text.line("const bool isWaiting = span.count > 1;");
+  }
   targets.clear();
   for (const Node *node : form.stores) {
-    int wide = form.spanTokens > 0 ? widePlace(form, node) : -1;
-    targets[node] = printTarget(node, wide);
-  }
-  bool canWait = llvm::any_of(form.stores, [&](const Node *node) {
-    return !targets[node].element.empty();
-  });
-  if (canWait) {
-    f.text.line("const bool isWaiting = span.count > 1;");
+    targets[node] = printTarget(node, wideOf(node));
   }
 }
 
@@ -102,7 +102,7 @@ ScanAdders::Target ScanAdders::printTarget(const Node *node, int wide) {
   auto step = [&](StringRef axis) {
     std::string stride = strideOf(store.getBuffer(), axis);
     return wide < 0 ? stride
-                    : "(span.count > 1 ? 4 * wide" + number(wide) +
+                    : "(isWaiting ? 4 * wide" + number(wide) +
                           stride.substr(stride.rfind(".strides")) + " : " +
                           bytes + " * " + stride + ")";
   };
@@ -112,7 +112,7 @@ ScanAdders::Target ScanAdders::printTarget(const Node *node, int wide) {
   std::string pointer = "&" + first;
   if (wide >= 0) {
     type = "char";
-    pointer = "(span.count > 1 ? reinterpret_cast<char *>(&" +
+    pointer = "(isWaiting ? reinterpret_cast<char *>(&" +
               onWide(first, buffer, wide) + ") : reinterpret_cast<char *>(&" +
               first + "))";
   }

@@ -118,44 +118,47 @@ void ScanProducers::printStaged() {
   f.text.line(numbered("arrive", "staged"));
 }
 
-/// Where a vector of the sequence's first token lies, by name. Backward, and
-/// where the warps that prepare have few registers, it is made anew for each
-/// unit.
-std::string ScanProducers::printFirstToken(const ScanVector &raw) {
+/// Backward, and where the warps that prepare have few registers, pointers to
+/// tokens are made anew for each unit.
+bool ScanProducers::keepsPointers() const {
   constexpr std::int64_t few = 72;
-  if (form.isReverse || tiles.helperRegisters < few) {
-    return "";
-  }
+  return !form.isReverse && tiles.helperRegisters >= few;
+}
+
+/// Where a vector of a unit's first token lies; kept over a task: from that of
+/// the sequence's first.
+std::string ScanProducers::printFirstOfUnit(const ScanVector &raw) {
   auto load = cast<chunk::LoadOp>(raw.load->op);
+  auto at = [&](const std::string &token) {
+    return "&" +
+           addressOf(load.getBuffer(), load.getIndices(), token, "0", "0");
+  };
+  if (!keepsPointers()) {
+    return at("p.chunk + p.at");
+  }
   std::string name = f.text.name(raw.name + "_first");
-  f.text.line("const auto *const " + name + " = &" +
-              addressOf(load.getBuffer(), load.getIndices(), "0", "0", "0") +
-              ";");
-  return name;
+  f.text.line("const auto *const " + name + " = " + at("0") + ";");
+  return name + " + (p.chunk + p.at) * " + strideOf(load.getBuffer(), "T");
 }
 
 /// A lambda that starts to copy the vectors of a unit's tokens.
 void ScanProducers::printCopies() {
   SmallVector<std::string> firsts;
   for (const ScanVector &raw : raws) {
-    firsts.push_back(printFirstToken(raw));
+    firsts.push_back(printFirstOfUnit(raw));
   }
   f.text.open("auto copy = [&](const Place &p, unsigned half)");
   f.text.open("if (p.end > 0)");
   for (const auto &[raw, first] : llvm::zip(raws, firsts)) {
     auto load = cast<chunk::LoadOp>(raw.load->op);
-    std::string perToken = strideOf(load.getBuffer(), "T");
-    std::string from =
-        first.empty() ? "&" + addressOf(load.getBuffer(), load.getIndices(),
-                                        "p.chunk + p.at", "0", "0")
-                      : first + " + (p.chunk + p.at) * " + perToken;
     std::string extent = form.isRow(raw.load) ? rowsHere() : columnsHere();
     std::string condition =
         form.isReverse && !raw.isTraced ? "if (p.pass == 1) " : "";
     f.text.line(condition + "copyTokens(" + raw.name + " + half * " +
                 std::to_string(raw.pitch * scanUnit) + ", " +
-                std::to_string(raw.pitch) + ", " + from + ", " + perToken +
-                ", " + strideOf(load.getBuffer(), raw.load->axes[0].name) +
+                std::to_string(raw.pitch) + ", " + first + ", " +
+                strideOf(load.getBuffer(), "T") + ", " +
+                strideOf(load.getBuffer(), raw.load->axes[0].name) +
                 ", p.count, " + extent + ", thread, " +
                 std::to_string(32 * tiles.producerWarps) + ");");
   }

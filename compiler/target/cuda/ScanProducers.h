@@ -36,7 +36,8 @@ private:
   void printRuns();
   const char *limitOf() const;
   void printPrefetch();
-  std::string printFirstToken(const ScanVector &raw);
+  bool keepsPointers() const;
+  std::string printFirstOfUnit(const ScanVector &raw);
   void printCopies();
   void printScalars();
   void printPreparedSums();
