@@ -110,6 +110,7 @@ void visit(Archive &archive, N &nest) {
   archive.field(nest.sharedBytes);
   archive.field(nest.registers);
   archive.field(nest.spillBytes);
+  archive.field(nest.mostTasks);
   archive.field(nest.codeOffset);
 }
 

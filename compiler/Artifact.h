@@ -52,6 +52,7 @@ struct Nest {
   std::int64_t warps = 0;           ///< cuda: per block
   std::int64_t workersPerBlock = 1; ///< cuda: warps (walk), or the block (scan)
   std::int64_t sharedBytes = 0;     ///< cuda: dynamic, per block
+  std::int64_t mostTasks = 0;       ///< cuda: that it can count; 0: any
   std::int64_t registers = 0;       ///< cuda: per thread
   std::int64_t spillBytes = 0; ///< cuda: of registers to memory, per thread
   std::int64_t codeOffset = 0; ///< cuda: of its cubin in the code

@@ -120,6 +120,17 @@ Status CallSizes::product(const std::vector<std::string> &factors,
   return {};
 }
 
+Status CallSizes::tasksOf(const Nest &nest, std::int64_t &result) const {
+  Status status = product(nest.tasks, result);
+  if (status.ok() && nest.mostTasks > 0 && result > nest.mostTasks) {
+    return invalid(nest.entry + " would have " + std::to_string(result) +
+                   " tasks (sequences x heads x slices of a state) and counts "
+                   "up to " +
+                   std::to_string(nest.mostTasks) + "; split the batch");
+  }
+  return status;
+}
+
 Status readSizes(const recurra_kernel &kernel, const recurra_sizes &given,
                  CallSizes &sizes) {
   if (Status status = checkNotNegative(given); !status.ok()) {

@@ -19,6 +19,9 @@ struct CallSizes {
   /// The product of a symbolic shape; fails if it leaves 64 bits.
   Status product(const std::vector<std::string> &factors,
                  std::int64_t &result) const;
+
+  /// How many tasks a nest has; fails if its kernel cannot count them.
+  Status tasksOf(const Nest &nest, std::int64_t &result) const;
 };
 
 /// Checks what the caller says about sizes, cu_seqlens included.

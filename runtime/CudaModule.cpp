@@ -156,7 +156,7 @@ Status runOnCuda(const recurra_kernel &kernel, const CallSizes &sizes,
   for (std::size_t i = 0; i < kernel.artifact.nests.size(); ++i) {
     const Nest &nest = kernel.artifact.nests[i];
     std::int64_t tasks = 0;
-    Status status = sizes.product(nest.tasks, tasks);
+    Status status = sizes.tasksOf(nest, tasks);
     if (status.ok() && tasks > 0) {
       NestLaunch launch{*driver, nest, device->functions[i], tasks};
       status = launch.run(host, arguments.data(), shape);

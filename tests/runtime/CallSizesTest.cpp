@@ -44,5 +44,25 @@ TEST(CallSizes, PackedSequencesHaveSlotsForTheMost) {
   EXPECT_EQ(spansOf(1, 1300, 3), Counts(5, 1));
 }
 
+/// Kernels that count in 32 bits say so; no number wraps.
+TEST(CallSizes, MoreTasksThanAKernelCountsAreRefused) {
+  CallSizes sizes;
+  sizes.sequences = 1LL << 30;
+  sizes.heads = 4;
+  Nest nest;
+  nest.entry = "scan";
+  nest.tasks = {"N", "H"};
+  std::int64_t tasks = 0;
+  EXPECT_TRUE(sizes.tasksOf(nest, tasks).ok());
+  EXPECT_EQ(tasks, 1LL << 32);
+  nest.mostTasks = (1LL << 32) - 1;
+  Status status = sizes.tasksOf(nest, tasks);
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message.find("split the batch"), std::string::npos)
+      << status.message;
+  sizes.heads = 3;
+  EXPECT_TRUE(sizes.tasksOf(nest, tasks).ok());
+}
+
 } // namespace
 } // namespace recurra

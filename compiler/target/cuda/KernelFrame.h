@@ -88,9 +88,9 @@ public:
   /// Empty, or the condition that the lane holds an entry of the axis here.
   std::string isInside(const Axis &axis, const Point &point) const;
 
-  std::int64_t tokenParts = 1;   ///< tasks that share a sequence's tokens
-  std::int64_t spanTokens = 0;   ///< that a task has; 0: all of a sequence
-  std::string taskText = "task"; ///< the number of the task that is entered
+  std::int64_t tokenParts = 1; ///< tasks that share a sequence's tokens
+  std::int64_t spanTokens = 0; ///< that a task has; 0: all of a sequence
+  std::string taskText = "task", taskType = "Index"; ///< of the one entered
   void enterTask();
   std::string countOf(mlir::Value span);
   void enterSpan(mlir::Value span, llvm::StringRef origin);

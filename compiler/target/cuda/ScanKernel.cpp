@@ -5,6 +5,8 @@
 #include "compiler/target/cuda/ScalarPrinter.h"
 #include "compiler/target/cuda/ScanSpans.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace recurra::cuda {
@@ -49,13 +51,15 @@ static constexpr const char *names[] = {
     "factor",      "step",        "segmentEnd", "multiplyDeep",
     "items",       "isOrdered",   "order",      "taskAt",
     "costOf",      "rank",        "partOfFour", "rowSums",
-    "slotsTo"};
+    "slotsTo",     "laneAnew"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)
     : form(form), tiles(tiles), nest(nest), f(form.forall, order),
       values(form, this->tiles) {
   f.spanTokens = form.spanTokens;
+  f.taskType = "unsigned"; // a division of 64 bits is a hundred instructions
+  nest.mostTasks = std::numeric_limits<unsigned>::max();
   for (const char *name : names) {
     f.text.name(name);
   }

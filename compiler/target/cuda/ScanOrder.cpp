@@ -22,12 +22,14 @@ std::int64_t ScanProducers::slicesOfItem() const {
 /// What an item takes: how fast its states decay, at a few tokens.
 void ScanProducers::printCosts() {
   std::string slices = number(slicesOfItem());
-  f.text.open("for (Index x = threadIdx.x; x < 4 * items; x += " +
+  f.text.line("#pragma unroll 1");
+  f.text.open("for (unsigned x = threadIdx.x; x < 4 * items; x += " +
               number(32 * tiles.warps()) + ")");
   f.text.line("sums[x] = 0;");
-  f.text.line("const Index task = x / 4 * " + slices + ";");
+  f.text.line("const unsigned task = x / 4 * " + slices + ";");
   f.enterTask();
   const SequenceText &tokens = sequence();
+  f.text.line("#pragma unroll 2");
   f.text.open("for (int j = 0; " + tokens.begin + " < " + tokens.end +
               " && j < 8; ++j)");
   f.text.line("const Index token = " + tokens.begin + " + (" + tokens.end +
@@ -46,7 +48,7 @@ void ScanProducers::printOrder() {
     return;
   }
   std::string slices = number(slicesOfItem());
-  f.text.line("const Index items = tasks / " + slices + ";");
+  f.text.line("const unsigned items = (unsigned)tasks / " + slices + ";");
   f.text.line(
       "const bool isOrdered = tasks > gridDim.x && items <= " +
       number(std::min(mostItems, 2 * tiles.computeWarps() * warpSums / 4)) +
@@ -54,13 +56,15 @@ void ScanProducers::printOrder() {
   f.text.open("if (isOrdered)");
   printCosts();
   f.text.line("syncBlock();");
-  f.text.line("auto costOf = [&](Index i) { return (sums[4 * i] + sums[4 * i + "
-              "1]) + (sums[4 * i + 2] + sums[4 * i + 3]); };");
-  f.text.open("for (Index i = threadIdx.x; i < items; i += " +
+  f.text.line("auto costOf = [&](unsigned i) { return (sums[4 * i] + sums[4 * "
+              "i + 1]) + (sums[4 * i + 2] + sums[4 * i + 3]); };");
+  f.text.line("#pragma unroll 1");
+  f.text.open("for (unsigned i = threadIdx.x; i < items; i += " +
               number(32 * tiles.warps()) + ")");
   f.text.line("const float mine = costOf(i);");
   f.text.line("int rank = 0;");
-  f.text.open("for (Index k = 0; k < items; ++k)");
+  f.text.line("#pragma unroll 1");
+  f.text.open("for (unsigned k = 0; k < items; ++k)");
   f.text.line("const float other = costOf(k);");
   f.text.line("rank += other > mine || (other == mine && k < i);");
   f.text.close();
@@ -68,13 +72,14 @@ void ScanProducers::printOrder() {
   f.text.close();
   f.text.line("syncBlock();");
   f.text.close();
-  f.text.open("auto taskAt = [&](Index task) -> Index");
+  f.text.open("auto taskAt = [&](unsigned task) -> unsigned");
   f.text.line("if (!isOrdered) return task;");
-  f.text.line("const Index round = task / gridDim.x, at = task % gridDim.x, "
-              "left = tasks - round * gridDim.x;");
-  f.text.line("const Index size = left < gridDim.x ? left : gridDim.x;");
-  f.text.line("const Index place = round * gridDim.x + (round % 2 ? size - 1 - "
-              "at : at);");
+  f.text.line("const unsigned round = task / gridDim.x, at = task % gridDim.x, "
+              "left = (unsigned)tasks - round * gridDim.x;");
+  f.text.line("const unsigned size = left < gridDim.x ? left : gridDim.x;");
+  f.text.line(
+      "const unsigned place = round * gridDim.x + (round % 2 ? size - 1 "
+      "- at : at);");
   f.text.line("return order[place / " + slices + "] * " + slices +
               " + place % " + slices + ";");
   f.text.close("};");

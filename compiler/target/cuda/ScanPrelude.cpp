@@ -55,6 +55,12 @@ template <int groups> __device__ inline void waitForCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
 }
 __device__ inline int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
+// Read each time: what is made of it takes no register in between.
+__device__ inline int laneAnew() {
+  int lane;
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
 
 // d += x b on tf32 operands: x a 16 x 8 tile as a lane holds it, b 8 x 8 with
 // entries of the lane's two columns of x, for output column lane / 4.

@@ -27,20 +27,23 @@ void ScanProducers::printProducers() {
   f.text.line("const int thread = threadIdx.x - " +
               std::to_string(32 * tiles.roleWarps()) +
               ", producer = thread / 32;");
-  f.text.line("unsigned unit = 0, step = 0;");
+  f.text.line("unsigned unit = 0, step = ~0u;");
   openTasks();
   printRuns();
   printCopies();
-  f.text.line("Place here = enter(" + firstChunk() + ", 0);");
-  f.text.line("copy(here, step % 2);");
-  f.text.open("while (here.end > 0)");
+  f.text.comment("The first round has nothing to prepare yet.");
+  f.text.line("Place here{" + beforeFirstChunk() +
+              ", 0, 0, -1, 1, 1, false, 0, 0};");
+  f.text.open("do");
   f.text.line(sync);
   f.text.line("const Place after = next(here);");
   f.text.line("copy(after, (step + 1) % 2);");
+  f.text.open("if (here.end > 0)");
   printUnit();
+  f.text.close();
   f.text.line("++step;");
   f.text.line("here = after;");
-  f.text.close();
+  f.text.close("} while (here.end > 0);");
   f.text.line("if (unit >= 2) " + numbered("block", "released"));
   f.text.line("if (thread == 0) reinterpret_cast<int *>(stages + unit % 2 * " +
               floats + ")[3] = isStop;");

@@ -32,7 +32,7 @@ private:
   void printUnit();
   void printStaged();
   std::string tokensOfStage();
-  std::string firstChunk();
+  std::string beforeFirstChunk();
   void printRuns();
   const char *limitOf() const;
   void printPrefetch();

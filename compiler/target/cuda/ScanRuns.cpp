@@ -7,19 +7,20 @@ using namespace mlir;
 
 namespace recurra::cuda {
 
-/// Where the runs of a sequence begin to be walked.
-std::string ScanProducers::firstChunk() {
+/// A run's length before where those of a sequence begin to be walked.
+std::string ScanProducers::beforeFirstChunk() {
   const std::string &length = sequence().end;
-  std::string step = std::to_string(form.interval);
-  return form.isReverse ? "(" + length + " - 1 + " + step + ") / " + step +
-                              " * " + step + " - " + step
-                        : sequence().begin;
+  std::string step = number(form.interval);
+  return form.isReverse
+             ? "(" + length + " - 1 + " + step + ") / " + step + " * " + step
+             : sequence().begin + " - " + step;
 }
 
 /// Within `enter`: the segments of a run by decays that are numbers.
 void ScanProducers::printSegments(const std::string &step) {
   f.text.line("float *const logDecay = logs + half * " +
               std::to_string(2 * form.interval) + ";");
+  f.text.line("#pragma unroll 1");
   f.text.open("for (int t = thread; t < run; t += " +
               std::to_string(32 * tiles.producerWarps) + ")");
   sequenceName = "chunk + t";

@@ -14,42 +14,52 @@ void ScanWalkers::printTokens() {
   f.text.open("auto walk = [&](int done, auto isCutHere, auto isFull)");
   printTokensOfGroup();
   f.text.close("};");
-  std::string group = number(tiles.group);
-  std::string first =
-      form.isReverse ? "(count - done - " + group + ")" : "done";
-  auto openGroups = [&](const std::string &count) {
-    f.text.line("#pragma unroll 1");
-    f.text.open("for (int done = 0; done < " + count + "; done += " + group +
-                ")");
-  };
-  // Where tokens are short, a loop of its own for whole units is worth its
-  // code.
-  if (!form.isReverse) {
-    f.text.open("if (!cuts && count == " + number(scanUnit) + ")");
-    openGroups(number(scanUnit));
-    f.text.line("walk(done, Choice<false>(), Choice<true>());");
-    f.text.close();
-    f.text.close();
-    f.text.open("else");
-  }
-  f.text.comment("Most tokens have no branch between them.");
-  openGroups("count");
-  f.text.open("if (count - done < " + group + " || (cuts >> " + first + " & " +
-              number((1 << tiles.group) - 1) + "))");
-  f.text.line("walk(done, Choice<true>(), Choice<false>());");
+  form.isReverse ? printGroupsBack() : printGroups();
+}
+
+void ScanWalkers::openGroups(const std::string &count) {
+  f.text.line("#pragma unroll 1");
+  f.text.open("for (int done = 0; done < " + count +
+              "; done += " + number(tiles.group) + ")");
+}
+
+static const char *const walkWhole =
+    "walk(done, Choice<false>(), Choice<true>());";
+static const char *const walkPart =
+    "walk(done, Choice<true>(), Choice<false>());";
+
+/// Tokens are short: a loop of its own for whole units is worth its code.
+void ScanWalkers::printGroups() {
+  f.text.open("if (!cuts && count == " + number(scanUnit) + ")");
+  openGroups(number(scanUnit));
+  f.text.line(walkWhole);
+  f.text.close();
   f.text.close();
   f.text.open("else");
-  f.text.line("walk(done, Choice<false>(), Choice<true>());");
+  openGroups("count");
+  f.text.line(walkPart);
   f.text.close();
   f.text.close();
-  if (!form.isReverse) {
-    f.text.close();
-  }
+}
+
+void ScanWalkers::printGroupsBack() {
+  std::string group = number(tiles.group);
+  f.text.comment("Most tokens have no branch between them.");
+  openGroups("count");
+  f.text.line("if (count - done < " + group + " || (cuts >> (count - done - " +
+              group + ") & " + number((1 << tiles.group) - 1) + ")) " +
+              walkPart);
+  f.text.line(std::string("else ") + walkWhole);
+  f.text.close();
 }
 
 /// One group, and what it hands over.
 void ScanWalkers::printTokensOfGroup() {
   std::string floats = number(tiles.computeWarps() * warpSums);
+  if (areRegistersFull()) {
+    f.text.line("const int lane = laneAnew();");
+    printPlaces();
+  }
   f.text.line("float *const to = sums + group % 2 * " + floats + " + warp * " +
               number(warpSums) + ";");
   f.text.line("waitFor(added + group % 2, group / 2 % 2 ^ 1);");

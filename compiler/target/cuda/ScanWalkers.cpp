@@ -17,11 +17,9 @@ void ScanWalkers::printWalkers() {
               " + lane / 4;");
   f.text.line("const int firstColumn = warpColumn * " +
               number(8 * tiles.columnTiles) + " + lane % 4 * 2;");
-  f.text.line("const int rowPlace = warpRow * " + number(16 * tiles.rowTiles) +
-              " + lane / 4 * " + number(2 * tiles.rowTiles) + ";");
-  f.text.line("const int columnPlace = warpColumn * " +
-              number(8 * tiles.columnTiles) + " + lane % 4 * " +
-              number(2 * tiles.columnTiles) + ";");
+  if (!areRegistersFull()) {
+    printPlaces();
+  }
   f.text.line("unsigned unit = 0, group = 0;");
   printPicks();
   if (form.isReverse) {
@@ -38,6 +36,12 @@ void ScanWalkers::printWalkers() {
   openUnits("waitFor(staged + unit % 2, unit / 2 % 2);");
   f.text.open("if (run)");
   if (form.isReverse) {
+    if (!form.hasMatrixDecay) {
+      f.text.open("if ((flags & isFirstUnit) && (flags & isTrace || !(flags & "
+                  "isHeld)))");
+      loadStates();
+      f.text.close();
+    }
     f.text.open("if (flags & isTrace)");
     form.hasMatrixDecay ? printElementTrace() : printTrace();
     f.text.close();
@@ -51,6 +55,31 @@ void ScanWalkers::printWalkers() {
   closeUnits();
   printFinal();
   f.text.close();
+}
+
+/// Where a lane's entries of prepared vectors lie.
+void ScanWalkers::printPlaces() {
+  f.text.line("const int rowPlace = warpRow * " + number(16 * tiles.rowTiles) +
+              " + lane / 4 * " + number(2 * tiles.rowTiles) + ";");
+  f.text.line("const int columnPlace = warpColumn * " +
+              number(8 * tiles.columnTiles) + " + lane % 4 * " +
+              number(2 * tiles.columnTiles) + ";");
+}
+
+/// Forward, states and a token's vectors may leave no registers for places,
+/// which are then made anew for each group.
+bool ScanWalkers::areRegistersFull() const {
+  std::int64_t states = form.states.size();
+  std::int64_t floats = states * tiles.elements() + parts;
+  for (const std::unique_ptr<ScanOperand> &operand : values.operands) {
+    if (operand->isFetched) {
+      floats += operand->kind == ScanOperand::Row      ? 2 * tiles.rowTiles
+                : operand->kind == ScanOperand::Column ? 2 * tiles.columnTiles
+                                                       : 1;
+    }
+  }
+  constexpr std::int64_t addresses = 8;
+  return !form.isReverse && floats + addresses > tiles.computeRegisters;
 }
 
 //===----------------------------------------------------------------------===//
@@ -310,7 +339,6 @@ void ScanWalkers::printTracedStep() {
 /// held, but for those of the last one, which stay where they are.
 void ScanWalkers::printTrace() {
   f.text.open("if (flags & isFirstUnit)");
-  loadStates();
   copyHeld(number(form.interval));
   if (!fragments.areUsed()) {
     multiplyAll("stage + 16", specialOffset(), true, false);
@@ -339,7 +367,6 @@ void ScanWalkers::printEnter() {
   f.text.open("if (flags & isFirstUnit)");
   if (form.isReverse) {
     f.text.open("if (!(flags & isHeld))");
-    loadStates();
     if (form.hasVectorDecay()) {
       divideStates(last);
     } else {

@@ -49,6 +49,8 @@ private:
   void printExactVector(const ScanSum &sum);
 
   // From unit to unit, from token to token.
+  void printPlaces();
+  bool areRegistersFull() const;
   void printInitial();
   void printEntered(), printNothingArrived(), printHandedOn();
   void printTrace();
@@ -58,7 +60,8 @@ private:
   void printMain();
   void printEnter();
   void printLeave();
-  void printTokens();
+  void printTokens(), printGroups(), printGroupsBack();
+  void openGroups(const std::string &count);
   void printTokensOfGroup();
   void printRestart();
   void printFetches(bool isTraced);

@@ -16,12 +16,13 @@ template <int tokens> __device__ inline Index firstSlot(const Shape &shape, Inde
   if (shape.offsets == nullptr || shape.tokens <= tokens) return sequence * spansOf<tokens>(shape.tokens);
   return shape.offsets[sequence] / tokens + sequence;
 }
-template <int tokens> __device__ inline TokenSpan findSpan(const Shape &shape, Index slot) {
+template <int tokens> __device__ inline TokenSpan findSpan(const Shape &shape, unsigned slot) {
   if (shape.offsets == nullptr || shape.tokens <= tokens) {
-    const Index count = spansOf<tokens>(shape.tokens);
+    const unsigned count = (unsigned)spansOf<tokens>(shape.tokens);
     return TokenSpan{slot / count, slot % count, count};
   }
   Index first = 0, last = shape.sequences - 1;
+#pragma unroll 1
   while (first < last) {
     const Index middle = (first + last + 1) / 2;
     if (firstSlot<tokens>(shape, middle) <= slot) first = middle;

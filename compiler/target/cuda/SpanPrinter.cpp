@@ -85,7 +85,7 @@ void KernelFrame::enterSequence(Value span) {
 /// What is left of the task's number is a slot; tasks of empty ones end here.
 /// Returns what its sequence is called.
 std::string KernelFrame::enterSlot() {
-  text.line("const Index slot = rest;");
+  text.line("const " + taskType + " slot = rest;");
   text.line("const TokenSpan span = findSpan<" + std::to_string(spanTokens) +
             ">(shape, slot);");
   text.line("if (span.number >= span.count) continue;");
@@ -120,7 +120,7 @@ void KernelFrame::enterTask() {
   // A slow head's spans come to different blocks: heads turn with the slots.
   SmallVector<std::string> heads;
   if (count > 0) {
-    text.line("Index rest = " + taskText + ";");
+    text.line(taskType + " rest = " + taskText + ";");
   }
   if (!layout.first.empty()) {
     std::string vectors = std::to_string(layout.cuts);
@@ -139,20 +139,22 @@ void KernelFrame::enterTask() {
     std::string name = axis == "N"   ? "sequence"
                        : axis == "H" ? "head"
                                      : "first" + axis.str();
-    std::string number = countOf(source.getSpan(i));
+    std::string number =
+        "(" + taskType + ")(" + countOf(source.getSpan(i)) + ")";
     origins[i] = text.name(name);
-    std::string whole = i == 0 ? "rest" : "rest % (" + number + ")";
+    std::string whole = i == 0 ? "rest" : "rest % " + number;
     std::string scale = step == 1 ? "" : " * " + std::to_string(step);
     if (i == 0 && spanTokens > 0) {
       whole = enterSlot();
     }
     if (axis == "H" && spanTokens > 0) {
       std::string turned = text.name("turned");
-      text.line("const Index " + turned + " = " + whole + ";");
+      text.line("const " + taskType + " " + turned + " = " + whole + ";");
       heads.push_back("const Index " + origins[i] + " = (" + turned +
-                      " + slot) % (" + number + ")" + scale + ";");
+                      " + slot) % " + number + scale + ";");
     } else {
-      text.line("const Index " + origins[i] + " = " + whole + scale + ";");
+      text.line("const Index " + origins[i] + " = (Index)(" + whole + ")" +
+                scale + ";");
     }
     if (i > 0) {
       text.line("rest /= " + number + ";");
@@ -183,7 +185,7 @@ void KernelFrame::openSpanLoop(Value span, bool isReverse) {
   if (tokenParts > 1 && isWholeSequence(span)) {
     begin = "part";
     step = std::to_string(tokenParts);
-    text.line("#pragma unroll 4");
+    text.line("#pragma unroll 2");
   }
   if (isReverse) {
     std::string last = step == "1"
