@@ -12,6 +12,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <shared_mutex>
@@ -202,12 +203,21 @@ bool OpKernel::isCompiled() {
 }
 
 void OpKernel::compileWith(const Spec &other) {
-  std::string otherSpec = toText(other);
-  const char *texts[] = {text.c_str(), text.c_str()};
-  const char *specs[] = {spec.c_str(), otherSpec.c_str()};
-  recurra_string *message = nullptr;
-  recurra_warmup(texts, specs, 2, &message);
-  takeString(message);
+  // A thread waits at its end for what it began; the main one does so before
+  // anything static is destroyed.
+  thread_local std::vector<std::future<void>> begun;
+  auto compileOther = [text = text, spec = toText(other)] {
+    const char *texts[] = {text.c_str()};
+    const char *specs[] = {spec.c_str()};
+    recurra_string *message = nullptr;
+    recurra_warmup(texts, specs, 1, &message);
+    takeString(message);
+  };
+  begun.push_back(std::async(std::launch::async, std::move(compileOther)));
+  compiled();
+  if (other.target == "cpu") { // soon done; a process may be forked after it
+    begun.back().wait();
+  }
 }
 
 void OpKernel::launch(const std::vector<at::Tensor> &tensors,

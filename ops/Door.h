@@ -28,8 +28,9 @@ public:
   Direction direction() const { return way; }
 
   bool isCompiled();
-  /// Compiles the kernel of another spec of the same text at the same time. If
-  /// that one fails, it says so when it is wanted.
+  /// Compiles, and at the same time the kernel of another spec of the same
+  /// text, which on a GPU may still be under way on return. If that one fails,
+  /// it says so when it is wanted.
   void compileWith(const Spec &other);
 
   /// Compiles if need be, then runs with memory from torch's allocator over

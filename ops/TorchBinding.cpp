@@ -31,8 +31,8 @@ void launch(const std::string &text, const CallTensors &tensors,
                           offsetsOf(parsed(text), tensors));
 }
 
-/// A forward that is to be differentiated compiles its backward along with it:
-/// the first step takes the longer of the two, not both.
+/// A forward that is to be differentiated has its backward compiled along with
+/// it: the first step takes the longer of the two, not both.
 void compileFirst(const ForwardRequest &request, const Prepared &prepared) {
   if (request.save && !prepared.kernel->isCompiled()) {
     prepared.kernel->compileWith(expectedBackwardSpec(request, prepared.sizes));

@@ -1,6 +1,10 @@
 # What a caller may do on a GPU: graphs, changed offsets, streams, devices,
 # torch.compile, no synchronisation, no compilation for another length.
 # SPDX-License-Identifier: Apache-2.0
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -123,6 +127,23 @@ def test_lengths_and_batches_compile_nothing():
     after = recurra.counters()
     assert after["compilations"] == before["compilations"]
     assert after["disk_hits"] == before["disk_hits"]
+
+
+FORWARD_ALONE = """
+import torch, recurra
+q, k, v, beta = (torch.rand(1, 8, 2, 16, device="cuda", requires_grad=True) for _ in range(4))
+g = -torch.rand(1, 8, 2, device="cuda")
+recurra.ops.palimpsa(q, k, v, g, beta)
+"""
+
+
+def test_a_process_may_end_while_its_backward_compiles(tmp_path):
+    """A forward does not wait for the backward's kernel, which its thread keeps."""
+    done = subprocess.run([sys.executable, "-c", FORWARD_ALONE], capture_output=True,
+                          env={**os.environ, "RECURRA_CACHE_DIR": str(tmp_path)},
+                          timeout=120, check=False, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.rglob("*.kernel"))) == 2
 
 
 @pytest.mark.parametrize("dynamic", (False, True))

@@ -51,7 +51,7 @@ static constexpr const char *names[] = {
     "factor",      "step",        "segmentEnd", "multiplyDeep",
     "items",       "isOrdered",   "order",      "taskAt",
     "costOf",      "rank",        "partOfFour", "rowSums",
-    "slotsTo",     "laneAnew"};
+    "slotsTo",     "laneAnew",    "laneKept"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                        const cpu::AxisOrder &order)

@@ -55,6 +55,11 @@ template <int groups> __device__ inline void waitForCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
 }
 __device__ inline int uniform(int x) { return __shfl_sync(0xffffffffu, x, 0); }
+// In a register: no code makes it anew.
+__device__ inline int laneKept() {
+  const int lane = threadIdx.x % 32;
+  return __shfl_sync(0xffffffffu, lane, lane);
+}
 // Read each time: what is made of it takes no register in between.
 __device__ inline int laneAnew() {
   int lane;

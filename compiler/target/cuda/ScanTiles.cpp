@@ -19,8 +19,7 @@ static void shareRegisters(ScanTiles &tiles, bool isReverse) {
   std::int64_t launched =
       std::min<std::int64_t>(ofMultiprocessor / threads / 8 * 8, 255 / 8 * 8);
   std::int64_t helpers = 32 * (tiles.producerWarps + tiles.adderWarps);
-  constexpr std::int64_t manyElements = 24;
-  bool areAhead = isReverse && tiles.elements() < manyElements;
+  bool areAhead = isReverse && !tiles.hasManyElements();
   std::int64_t wanted = threads > 512 ? 56 : areAhead ? 96 : 72;
   std::int64_t helperRegisters = std::min(launched, wanted);
   std::int64_t rest = launched * threads - helperRegisters * helpers;

@@ -36,6 +36,8 @@ struct ScanTiles {
   std::int64_t columnsPerToken() const { return resultColumns / group; }
   /// Elements of one state that a lane holds.
   std::int64_t elements() const { return 4 * rowTiles * columnTiles; }
+  /// Backward, with adjoints: a walking warp's registers are full of them.
+  bool hasManyElements() const { return elements() >= 24; }
 };
 
 /// Tokens that are prepared at a time.

@@ -145,6 +145,7 @@ void ScanWalkers::printFragmentStep(const ScanProduct &product,
 /// Tokens of one segment and one block of sixteen after the other.
 void ScanWalkers::printFragmentTrace() {
   std::string interval = number(form.interval);
+  f.text.line("const int lane = laneAnew();");
   f.text.line("const unsigned long long first = segments[header[6]].first;");
   f.text.line("const float *const logDecay = logs + header[6] * " +
               number(2 * form.interval) + ", *const logScale = logDecay + " +

@@ -11,6 +11,9 @@ using Kind = Node::Kind;
 void ScanWalkers::printWalkers() {
   f.text.comment("Walks the tokens. Lane 4 g + c has rows g, g + 8 and columns "
                  "2 c, 2 c + 1 of each 16 x 8 tile.");
+  if (form.isReverse && !tiles.hasManyElements()) {
+    f.text.line("const int lane = laneKept();");
+  }
   f.text.line("const int warpRow = warp % " + number(tiles.warpRows) +
               ", warpColumn = warp / " + number(tiles.warpRows) + ";");
   f.text.line("const int firstRow = warpRow * " + number(16 * tiles.rowTiles) +

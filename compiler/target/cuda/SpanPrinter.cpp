@@ -185,7 +185,7 @@ void KernelFrame::openSpanLoop(Value span, bool isReverse) {
   if (tokenParts > 1 && isWholeSequence(span)) {
     begin = "part";
     step = std::to_string(tokenParts);
-    text.line("#pragma unroll 2");
+    text.line("#pragma unroll 3");
   }
   if (isReverse) {
     std::string last = step == "1"

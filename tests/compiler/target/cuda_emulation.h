@@ -90,6 +90,7 @@ template <int groups>
 void waitForCopies() {}
 inline int uniform(int x) { return emulation::exchange(x, 0); }
 inline int laneAnew() { return threadIdx.x % 32; }
+inline int laneKept() { return threadIdx.x % 32; }
 inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
   const unsigned long long bytes = static_cast<unsigned long long>(b) << 32 | a;
   unsigned result = 0;
