@@ -99,14 +99,14 @@ unsigned SpanCorrector::pairNumber(const Pair &wanted) {
 /// The sum of what the warps have of token t at one entry.
 std::string SpanCorrector::contracted(unsigned index, StringRef entry) {
   const Contraction &contraction = contractions[index];
-  std::int64_t width = widthOf(contraction.isOverColumns);
+  std::int64_t pitch = pitchOf(widthOf(contraction.isOverColumns));
   std::int64_t warps =
       contraction.isOverColumns ? tiles.warpColumns : tiles.warpRows;
   std::string text;
   for (std::int64_t w = 0; w < warps; ++w) {
     text += (w > 0 ? " + " : "") +
-            ("sums[" + number(contraction.partOffset + w * scanUnit * width) +
-             " + t * " + number(width) + " + " + entry + "]")
+            ("sums[" + number(contraction.partOffset + w * scanUnit * pitch) +
+             " + t * " + number(pitch) + " + " + entry + "]")
                 .str();
   }
   return "(" + text + ")";
@@ -316,17 +316,13 @@ void SpanCorrector::placeContractions() {
   contractedFloats = 0;
   std::int64_t weights = 0;
   for (Contraction &contraction : contractions) {
-    bool isOverColumns = contraction.isOverColumns;
-    // Eight tokens, two entries of four lanes each, meet on no bank.
-    std::int64_t pitch = widthOf(!isOverColumns);
-    pitch += (40 - pitch % 32) % 32;
     contraction.weightOffset = weights;
-    weights += scanUnit * pitch;
+    weights += scanUnit * pitchOf(widthOf(!contraction.isOverColumns));
   }
   for (Contraction &contraction : contractions) {
     bool isOverColumns = contraction.isOverColumns;
     contraction.partOffset = weights + contractedFloats;
-    contractedFloats += scanUnit * widthOf(isOverColumns) *
+    contractedFloats += scanUnit * pitchOf(widthOf(isOverColumns)) *
                         (isOverColumns ? tiles.warpColumns : tiles.warpRows);
   }
   contractedFloats += weights;

@@ -82,12 +82,18 @@ private:
   void printWeights();
   void printContractions();
   void printContraction(const Contraction &contraction);
-  void printVectors(bool isLoad);
-  void printWords(const Node *store, bool isLoad);
+  enum class Step { Load, Add, Pass };
+  void printVectors(Step step);
+  void printWords(const Node *store, Step step);
+  void printUnreached();
   void printChanges();
   void printNumberStores();
   std::int64_t widthOf(bool isRow) const {
     return isRow ? tiles.rows() : tiles.columns();
+  }
+  /// Eight tokens' entries of four lanes, two each, meet on no bank.
+  static std::int64_t pitchOf(std::int64_t width) {
+    return width + (40 - width % 32) % 32;
   }
   std::string endOf(bool isRow) { return isRow ? rowsHere() : columnsHere(); }
   std::string multiplyName() const {

@@ -208,19 +208,26 @@ void SpanCorrector::printFirstPairs() {
 
 void SpanCorrector::printUnits() {
   std::string units = number(form.spanTokens / scanUnit);
-  f.text.line("copy(0);");
+  printReaches();
+  f.text.line("if (reaches(0)) copy(0);");
   f.text.line("#pragma unroll 1");
   f.text.open("for (int unit = 0; unit < " + units + "; ++unit)");
   f.text.line("const int at = unit * 16, step = unit; // of the copies");
   f.text.line("waitForCopies<0>();");
   f.text.line("syncBlock();");
-  f.text.line("if (unit + 1 < " + units + ") copy(unit + 1);");
-  printVectors(/*isLoad=*/true);
+  f.text.line("if (unit + 1 < " + units +
+              " && reaches(at + 16)) copy(unit + "
+              "1);");
+  f.text.open("if (!reaches(at))");
+  printUnreached();
+  f.text.line("continue;");
+  f.text.close();
+  printVectors(Step::Load);
   printWeights();
   f.text.line("syncBlock();");
   printContractions();
   f.text.line("syncBlock();");
-  printVectors(/*isLoad=*/false);
+  printVectors(Step::Add);
   if (!pairs.empty()) {
     printChanges();
     f.text.line("syncBlock();");
@@ -230,11 +237,37 @@ void SpanCorrector::printUnits() {
   f.text.line("syncBlock();");
 }
 
+/// Results that wait are what the walk left of them.
+void SpanCorrector::printUnreached() {
+  for (Step step : {Step::Load, Step::Pass}) {
+    for (const Node *store : wideStores(form)) {
+      if (!store->axes.empty()) {
+        printWords(store, step);
+      }
+    }
+  }
+  f.text.open("if (thread < 16)");
+  f.text.line("const Index token = " + sequence().begin + " + at + thread;");
+  for (const Node *store : wideStores(form)) {
+    if (store->axes.empty()) {
+      Results results = resultsOf(store, "token", "0");
+      f.text.line(results.condition + "narrow(" + results.result + ", " +
+                  results.waiting + ");");
+    }
+  }
+  f.text.close();
+  std::string count = number(pairs.size());
+  if (!pairs.empty()) {
+    f.text.line("if (thread < " + count + ") before[(unit + 1) % 2 * " + count +
+                " + thread] = before[unit % 2 * " + count + " + thread];");
+  }
+}
+
 /// The vectors that adjoints are summed with, scaled by what is left of them.
 void SpanCorrector::printWeights() {
   for (const Contraction &contraction : contractions) {
     bool isRow = !contraction.isOverColumns;
-    std::int64_t width = widthOf(isRow), pitch = width + (40 - width % 32) % 32;
+    std::int64_t width = widthOf(isRow);
     f.text.open("for (int word = thread; word < " + number(16 * width) +
                 "; word += " + threads() + ")");
     f.text.line("const int t = word / " + number(width) + ", i = word % " +
@@ -249,7 +282,7 @@ void SpanCorrector::printWeights() {
       value = "i < " + endOf(isRow) + " ? " + value + " : 0";
     }
     f.text.line("sums[" + number(contraction.weightOffset) + " + t * " +
-                number(pitch) + " + i] = " + value + ";");
+                number(pitchOf(width)) + " + i] = " + value + ";");
     f.text.close();
   }
 }
@@ -267,8 +300,8 @@ void SpanCorrector::printContraction(const Contraction &contraction) {
   bool isOverColumns = contraction.isOverColumns;
   std::int64_t steps = isOverColumns ? tiles.columnTiles : 2 * tiles.rowTiles;
   std::int64_t results = isOverColumns ? 2 * tiles.rowTiles : tiles.columnTiles;
-  std::int64_t width = widthOf(!isOverColumns);
-  std::string pitch = number(width + (40 - width % 32) % 32);
+  std::string pitch = number(pitchOf(widthOf(!isOverColumns)));
+  std::string partPitch = number(pitchOf(widthOf(isOverColumns)));
   std::string along = isOverColumns ? "warpColumn" : "warpRow";
   std::string across = isOverColumns ? "warpRow" : "warpColumn";
   f.text.line("float left[" + number(steps) + "][4];");
@@ -293,23 +326,24 @@ void SpanCorrector::printContraction(const Contraction &contraction) {
               ");");
   f.text.close();
   f.text.line("float *const to = sums + " + number(contraction.partOffset) +
-              " + (" + along + " * 16 + lane / 4) * " +
-              number(widthOf(isOverColumns)) + " + " + across + " * " +
-              number(8 * results) + " + p * 8 + lane % 4 * 2;");
-  unrolled("e", 4);
-  f.text.line("to[e / 2 * 8 * " + number(widthOf(isOverColumns)) +
-              " + e % 2] = result[e];");
+              " + (" + along + " * 16 + lane / 4) * " + partPitch + " + " +
+              across + " * " + number(8 * results) +
+              " + p * 8 + lane % 4 * 2;");
+  unrolled("half", 2);
+  f.text.line("*reinterpret_cast<Two *>(to + half * 8 * " + partPitch +
+              ") = Two{{result[2 * half], result[2 * half + 1]}};");
   f.text.close();
   f.text.close();
 }
 
 /// Each thread's words of a unit's vectors: what the walk left of them is on
 /// its way while the sums are made.
-void SpanCorrector::printWords(const Node *store, bool isLoad) {
+void SpanCorrector::printWords(const Node *store, Step step) {
   std::int64_t width = widthOf(form.isRow(store));
   std::int64_t words = scanUnit * width;
   std::int64_t rounds = ceilDiv(words, threadCount());
-  if (isLoad) {
+  if (step == Step::Load) {
+    waitingNames[store] = f.text.name("waiting");
     f.text.line("float " + waitingNames[store] + "[" + number(rounds) + "];");
   }
   unrolled("p", rounds);
@@ -323,8 +357,11 @@ void SpanCorrector::printWords(const Node *store, bool isLoad) {
   f.text.open(inside.empty() ? "" : "if (" + inside.substr(4) + ")");
   Results results = resultsOf(store, "token", "i");
   std::string waiting = waitingNames[store] + "[p]";
-  if (isLoad) {
+  if (step == Step::Load) {
     f.text.line(waiting + " = " + results.waiting + ";");
+  } else if (step == Step::Pass) {
+    f.text.line(results.condition + "narrow(" + results.result + ", " +
+                waiting + ");");
   } else {
     f.text.line("const float *const now = numbers + (at + t) * " +
                 number(tokenNumbers) + ";");
@@ -335,14 +372,11 @@ void SpanCorrector::printWords(const Node *store, bool isLoad) {
   f.text.close();
 }
 
-void SpanCorrector::printVectors(bool isLoad) {
+void SpanCorrector::printVectors(Step step) {
   isOfNumber = false;
   for (const Node *store : form.stores) {
     if (!store->axes.empty() && isCorrected(store->operands[0])) {
-      if (isLoad) {
-        waitingNames[store] = f.text.name("waiting");
-      }
-      printWords(store, isLoad);
+      printWords(store, step);
     }
   }
 }

@@ -108,23 +108,26 @@ void SpanLocals::printUnits() {
     f.text.line("float " + stateNames.back() + "[" + number(tiles.rowTiles) +
                 "][" + number(tiles.columnTiles) + "][4] = {};");
   }
-  f.text.line("copy(0);");
+  printReaches();
+  std::string last = number(form.spanTokens - scanUnit);
+  f.text.line("if (reaches(" + last + ")) copy(0);");
   f.text.line("#pragma unroll 1");
   f.text.open("for (int unit = 0; unit <= " + units + "; ++unit)");
-  f.text.line("const int at = " + number(form.spanTokens - scanUnit) +
-              " - unit * 16;");
+  f.text.line("const int at = " + last + " - unit * 16;");
   f.text.line("const int step = unit; // of the copies");
   f.text.line("waitForCopies<0>();");
   f.text.line("syncBlock();");
-  f.text.line("if (unit + 1 < " + units + ") copy(unit + 1);");
-  f.text.open("if (unit < " + units + ")");
+  f.text.line("if (unit + 1 < " + units +
+              " && reaches(at - 16)) copy(unit + "
+              "1);");
+  f.text.open("if (unit < " + units + " && reaches(at))");
   if (form.hasVectorDecay()) {
     printVectorDecay();
     f.text.line("syncBlock();");
   }
   printFactors();
   f.text.close();
-  f.text.open("if (unit > 0)");
+  f.text.open("if (unit > 0 && reaches(at + 16))");
   printMultiply();
   f.text.close();
   f.text.close();

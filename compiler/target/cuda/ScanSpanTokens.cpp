@@ -159,6 +159,20 @@ void SpanTokens::finishNest(const char *suffix, std::int64_t bytes) {
   nest.sharedBytes = bytes;
 }
 
+/// Once all warps are past the numbers.
+void SpanTokens::printReaches() {
+  f.text.line("syncBlock();");
+  f.text.comment("Whether a span's end and the 16 tokens from `at` on have "
+                 "anything to do with each other.");
+  f.text.line("auto reaches = [&](int at) { return " +
+              (form.hasVectorDecay()
+                   ? std::string("true")
+                   : "__ballot_sync(0xffffffffu, lane < 16 && numbers[(at + "
+                     "lane) * " +
+                         number(tokenNumbers) + "] != 0) != 0") +
+              "; };");
+}
+
 /// `first`: the first token of `unit`.
 void SpanTokens::printCopy(const std::string &first) {
   f.text.open("auto copy = [&](int unit)");
