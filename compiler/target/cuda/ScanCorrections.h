@@ -87,6 +87,7 @@ private:
   void printWords(const Node *store, Step step);
   void printUnreached();
   void printChanges();
+  void printNumberLoads();
   void printNumberStores();
   std::int64_t widthOf(bool isRow) const {
     return isRow ? tiles.rows() : tiles.columns();

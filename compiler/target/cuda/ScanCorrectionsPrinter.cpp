@@ -209,20 +209,24 @@ void SpanCorrector::printFirstPairs() {
 void SpanCorrector::printUnits() {
   std::string units = number(form.spanTokens / scanUnit);
   printReaches();
-  f.text.line("if (reaches(0)) copy(0);");
+  f.text.line("bool isReached = reaches(0), isNextReached;");
+  f.text.line("if (isReached) copy(0);");
   f.text.line("#pragma unroll 1");
-  f.text.open("for (int unit = 0; unit < " + units + "; ++unit)");
+  f.text.open("for (int unit = 0; unit < " + units +
+              "; ++unit, isReached = isNextReached)");
   f.text.line("const int at = unit * 16, step = unit; // of the copies");
   f.text.line("waitForCopies<0>();");
   f.text.line("syncBlock();");
-  f.text.line("if (unit + 1 < " + units +
-              " && reaches(at + 16)) copy(unit + "
-              "1);");
-  f.text.open("if (!reaches(at))");
+  f.text.line("isNextReached = unit + 1 < " + units + " && reaches(at + 16);");
+  f.text.line("if (isNextReached) copy(unit + 1);");
+  f.text.open("if (!isReached)");
   printUnreached();
   f.text.line("continue;");
   f.text.close();
   printVectors(Step::Load);
+  if (!pairs.empty()) {
+    printNumberLoads();
+  }
   printWeights();
   f.text.line("syncBlock();");
   printContractions();
@@ -381,23 +385,49 @@ void SpanCorrector::printVectors(Step step) {
   }
 }
 
-/// A warp has a token.
+/// Each warp has some tokens.
 void SpanCorrector::printChanges() {
-  f.text.open(
-      "for (int t = warp; t < 16; t += " + number(tiles.computeWarps()) + ")");
+  std::string warps = number(tiles.computeWarps()),
+              count = number(pairs.size());
+  std::int64_t rounds = ceilDiv(scanUnit, tiles.computeWarps());
+  f.text.line("float change[" + number(rounds * pairs.size()) + "] = {};");
+  auto openTokens = [&] {
+    unrolled("r", rounds);
+    f.text.open("if (const int t = warp + r * " + warps + "; t < 16)");
+  };
+  openTokens();
   f.text.line("const float *const now = numbers + (at + t) * " +
               number(tokenNumbers) + ";");
   for (auto [k, pair] : llvm::enumerate(pairs)) {
-    f.text.open("");
-    f.text.line("float change = 0;");
-    f.text.line("for (int i = lane; i < " + columnsHere() +
-                "; i += 32) change = change" + *changeOf(pair) + ";");
-    f.text.line("overLanes<false>(change, lane);");
-    f.text.line("if (lane == 0) changes[t * " + number(pairs.size()) + " + " +
-                number(k) + "] = change;");
-    f.text.close();
+    std::string mine = "change[r * " + count + " + " + number(k) + "]";
+    f.text.line("for (int i = lane; i < " + columnsHere() + "; i += 32) " +
+                mine + " = " + mine + *changeOf(pair) + ";");
   }
   f.text.close();
+  f.text.close();
+  f.text.line("overLanes<false>(change, lane);");
+  openTokens();
+  f.text.open("if (lane == 0)");
+  unrolled("k", pairs.size());
+  f.text.line("changes[t * " + count + " + k] = change[r * " + count +
+              " + k];");
+  f.text.close();
+  f.text.close();
+  f.text.close();
+  f.text.close();
+}
+
+/// What the walk left of the numbers: on its way early, as words are.
+void SpanCorrector::printNumberLoads() {
+  f.text.line("const Index ownToken = " + sequence().begin +
+              " + at + thread % 16;");
+  for (const Node *store : form.stores) {
+    if (store->axes.empty() && isCorrected(store->operands[0])) {
+      waitingNames[store] = f.text.name("waiting");
+      f.text.line("const float " + waitingNames[store] + " = " +
+                  resultsOf(store, "ownToken", "0").waiting + ";");
+    }
+  }
 }
 
 /// The product before a token: all changes before it, none of them larger than
@@ -410,21 +440,21 @@ void SpanCorrector::printNumberStores() {
   f.text.line("float inner[" + count + "];");
   unrolled("p", pairs.size());
   f.text.line("inner[p] = before[unit % 2 * " + count + " + p];");
-  f.text.line("for (int w = 0; w < t; ++w) inner[p] += changes[w * " + count +
-              " + p];");
+  unrolled("w", scanUnit);
+  f.text.line("inner[p] += w < t ? changes[w * " + count + " + p] : 0;");
+  f.text.close();
   f.text.line("if (t == 16) before[(unit + 1) % 2 * " + count +
               " + p] = inner[p];");
   f.text.close();
   f.text.open("if (t < 16)");
   f.text.line("const float *const now = numbers + (at + t) * " +
               number(tokenNumbers) + ";");
-  f.text.line("const Index token = " + sequence().begin + " + at + t;");
   for (const Node *store : form.stores) {
     if (store->axes.empty() && isCorrected(store->operands[0])) {
-      Results results = resultsOf(store, "token", "i");
+      Results results = resultsOf(store, "ownToken", "i");
       f.text.line(results.condition + "narrow(" + results.result + ", " +
-                  results.waiting + " + " + delta(store->operands[0])->text +
-                  ");");
+                  waitingNames[store] + " + " +
+                  delta(store->operands[0])->text + ");");
     }
   }
   f.text.close();

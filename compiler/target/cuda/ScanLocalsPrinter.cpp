@@ -110,24 +110,26 @@ void SpanLocals::printUnits() {
   }
   printReaches();
   std::string last = number(form.spanTokens - scanUnit);
-  f.text.line("if (reaches(" + last + ")) copy(0);");
+  f.text.line("bool wasReached = false, isReached = reaches(" + last +
+              "), isNextReached;");
+  f.text.line("if (isReached) copy(0);");
   f.text.line("#pragma unroll 1");
-  f.text.open("for (int unit = 0; unit <= " + units + "; ++unit)");
+  f.text.open("for (int unit = 0; unit <= " + units +
+              "; ++unit, wasReached = isReached, isReached = isNextReached)");
   f.text.line("const int at = " + last + " - unit * 16;");
   f.text.line("const int step = unit; // of the copies");
   f.text.line("waitForCopies<0>();");
   f.text.line("syncBlock();");
-  f.text.line("if (unit + 1 < " + units +
-              " && reaches(at - 16)) copy(unit + "
-              "1);");
-  f.text.open("if (unit < " + units + " && reaches(at))");
+  f.text.line("isNextReached = unit + 1 < " + units + " && reaches(at - 16);");
+  f.text.line("if (isNextReached) copy(unit + 1);");
+  f.text.open("if (isReached)");
   if (form.hasVectorDecay()) {
     printVectorDecay();
     f.text.line("syncBlock();");
   }
   printFactors();
   f.text.close();
-  f.text.open("if (unit > 0 && reaches(at + 16))");
+  f.text.open("if (wasReached)");
   printMultiply();
   f.text.close();
   f.text.close();
