@@ -69,23 +69,20 @@ private:
   // Text.
   void printHead(mlir::func::FuncOp function);
   void printTask();
-  void printLast();
+  void printPassed();
   std::string endCondition(const Node *store);
   struct Results {
     std::string result, waiting, condition;
   };
-  Results resultsOf(const Node *node, llvm::StringRef token,
-                    llvm::StringRef entry);
+  Results resultsOf(const Node *node, const std::string &first);
   void printAdjoints();
   void printFirstPairs();
   void printUnits();
   void printWeights();
   void printContractions();
   void printContraction(const Contraction &contraction);
-  enum class Step { Load, Add, Pass };
-  void printVectors(Step step);
-  void printWords(const Node *store, Step step);
-  void printUnreached();
+  void printVectors(bool isLoad);
+  void printWords(const Node *store, bool isLoad);
   void printChanges();
   void printNumberLoads();
   void printNumberStores();

@@ -11,10 +11,6 @@ std::string SpanCorrector::print(func::FuncOp function) {
   printHead(function);
   openTasks();
   f.text.line("if (span.count == 1) continue;");
-  f.text.open("if (span.number + 1 == span.count)");
-  printLast();
-  f.text.line("continue;");
-  f.text.close();
   printTask();
   f.text.close();
   f.text.close();
@@ -59,24 +55,22 @@ static bool isShort(std::int64_t width, const std::string &end) {
   return std::to_string(width) != end;
 }
 
-/// Nothing arrives at the last span's end.
-void SpanCorrector::printLast() {
+/// Of the tokens that nothing arrives at, results are what the walk left.
+void SpanCorrector::printPassed() {
   constexpr std::int64_t batch = 8; // loads under way
   for (const Node *store : wideStores(form)) {
     std::int64_t width = store->axes.empty() ? 1 : widthOf(form.isRow(store));
-    std::string words = "(" + sequence().end + " - " + sequence().begin +
-                        ") * " + number(width);
-    f.text.open("for (Index done = 0; done < " + words +
+    f.text.line("#pragma unroll 1");
+    f.text.open("for (int done = 0; done < passed * " + number(width) +
                 "; done += " + number(batch * threadCount()) + ")");
     f.text.line("float waiting[" + number(batch) + "];");
     for (bool isLoad : {true, false}) {
       unrolled("p", batch);
-      f.text.line("const Index word = done + p * " + threads() + " + thread;");
-      f.text.line("const Index token = " + sequence().begin + " + word / " +
+      f.text.line("const int word = done + p * " + threads() +
+                  " + thread, t = word / " + number(width) + ", i = word % " +
                   number(width) + ";");
-      f.text.line("const int i = (int)(word % " + number(width) + ");");
-      f.text.open("if (word < " + words + endCondition(store) + ")");
-      Results results = resultsOf(store, "token", "i");
+      f.text.open("if (t < passed" + endCondition(store) + ")");
+      Results results = resultsOf(store, "0");
       f.text.line(isLoad ? "waiting[p] = " + results.waiting + ";"
                          : results.condition + "narrow(" + results.result +
                                ", waiting[p]);");
@@ -94,13 +88,21 @@ std::string SpanCorrector::endCondition(const Node *store) {
   return isCut ? " && i < " + endOf(isRow) : "";
 }
 
-/// Where a value is at last, and where the walk left it.
-SpanCorrector::Results
-SpanCorrector::resultsOf(const Node *node, StringRef token, StringRef entry) {
+/// Where entry i of token t from `first` on is at last, and where the walk left
+/// it.
+SpanCorrector::Results SpanCorrector::resultsOf(const Node *node,
+                                                const std::string &first) {
   auto store = cast<chunk::StoreOp>(node->op);
+  Value buffer = store.getBuffer();
   Results results;
-  results.result =
-      addressOf(store.getBuffer(), store.getIndices(), token, entry, entry);
+  results.result = "(&" +
+                   addressOf(buffer, store.getIndices(),
+                             sequence().begin + " + " + first, "0", "0") +
+                   ")[t * " + strideOf(buffer, "T");
+  results.result +=
+      node->axes.empty()
+          ? "]"
+          : " + i * " + strideOf(buffer, node->axes[0].name) + "]";
   results.waiting = results.result;
   if (int place = widePlace(form, node); place >= 0) {
     results.waiting =
@@ -117,12 +119,22 @@ SpanCorrector::resultsOf(const Node *node, StringRef token, StringRef entry) {
 //===----------------------------------------------------------------------===//
 
 void SpanCorrector::printTask() {
+  f.text.line("const bool isLast = span.number + 1 == span.count;");
+  f.text.line("int passed = (int)(" + sequence().end + " - " +
+              sequence().begin + "); // tokens");
+  f.text.open("if (!isLast)");
   printNumbers();
   f.text.open("if (warp == 0)");
   f.text.line("const float left = decayToEnd<" + number(form.spanTokens) +
               ", " + number(tokenNumbers) + ">(numbers, lane);");
   f.text.line("if (lane == 0) whole[0] = left;");
   f.text.close();
+  printFirstReached();
+  f.text.line("passed = firstReached;");
+  f.text.close();
+  printPassed();
+  f.text.line("if (isLast) continue;");
+  f.text.line("const int firstUnit = passed / 16;");
   printAdjoints();
   printFirstPairs();
   printCopy(sequence().begin + " + unit * 16");
@@ -198,7 +210,8 @@ void SpanCorrector::printFirstPairs() {
   f.text.line("float total = 0;");
   f.text.line("for (int w = 0; w < " + number(tiles.computeWarps()) +
               "; ++w) total += votes[w * " + count + " + thread];");
-  f.text.line("before[thread] = whole[0] * total;");
+  f.text.line("before[firstUnit % 2 * " + count +
+              " + thread] = whole[0] * total;");
   f.text.close();
 }
 
@@ -208,22 +221,14 @@ void SpanCorrector::printFirstPairs() {
 
 void SpanCorrector::printUnits() {
   std::string units = number(form.spanTokens / scanUnit);
-  printReaches();
-  f.text.line("bool isReached = reaches(0), isNextReached;");
-  f.text.line("if (isReached) copy(0);");
+  f.text.line("if (firstUnit < " + units + ") copy(firstUnit);");
   f.text.line("#pragma unroll 1");
-  f.text.open("for (int unit = 0; unit < " + units +
-              "; ++unit, isReached = isNextReached)");
+  f.text.open("for (int unit = firstUnit; unit < " + units + "; ++unit)");
   f.text.line("const int at = unit * 16, step = unit; // of the copies");
   f.text.line("waitForCopies<0>();");
   f.text.line("syncBlock();");
-  f.text.line("isNextReached = unit + 1 < " + units + " && reaches(at + 16);");
-  f.text.line("if (isNextReached) copy(unit + 1);");
-  f.text.open("if (!isReached)");
-  printUnreached();
-  f.text.line("continue;");
-  f.text.close();
-  printVectors(Step::Load);
+  f.text.line("if (unit + 1 < " + units + ") copy(unit + 1);");
+  printVectors(/*isLoad=*/true);
   if (!pairs.empty()) {
     printNumberLoads();
   }
@@ -231,7 +236,7 @@ void SpanCorrector::printUnits() {
   f.text.line("syncBlock();");
   printContractions();
   f.text.line("syncBlock();");
-  printVectors(Step::Add);
+  printVectors(/*isLoad=*/false);
   if (!pairs.empty()) {
     printChanges();
     f.text.line("syncBlock();");
@@ -239,32 +244,6 @@ void SpanCorrector::printUnits() {
   }
   f.text.close();
   f.text.line("syncBlock();");
-}
-
-/// Results that wait are what the walk left of them.
-void SpanCorrector::printUnreached() {
-  for (Step step : {Step::Load, Step::Pass}) {
-    for (const Node *store : wideStores(form)) {
-      if (!store->axes.empty()) {
-        printWords(store, step);
-      }
-    }
-  }
-  f.text.open("if (thread < 16)");
-  f.text.line("const Index token = " + sequence().begin + " + at + thread;");
-  for (const Node *store : wideStores(form)) {
-    if (store->axes.empty()) {
-      Results results = resultsOf(store, "token", "0");
-      f.text.line(results.condition + "narrow(" + results.result + ", " +
-                  results.waiting + ");");
-    }
-  }
-  f.text.close();
-  std::string count = number(pairs.size());
-  if (!pairs.empty()) {
-    f.text.line("if (thread < " + count + ") before[(unit + 1) % 2 * " + count +
-                " + thread] = before[unit % 2 * " + count + " + thread];");
-  }
 }
 
 /// The vectors that adjoints are summed with, scaled by what is left of them.
@@ -342,30 +321,26 @@ void SpanCorrector::printContraction(const Contraction &contraction) {
 
 /// Each thread's words of a unit's vectors: what the walk left of them is on
 /// its way while the sums are made.
-void SpanCorrector::printWords(const Node *store, Step step) {
+void SpanCorrector::printWords(const Node *store, bool isLoad) {
   std::int64_t width = widthOf(form.isRow(store));
   std::int64_t words = scanUnit * width;
   std::int64_t rounds = ceilDiv(words, threadCount());
-  if (step == Step::Load) {
+  if (isLoad) {
     waitingNames[store] = f.text.name("waiting");
     f.text.line("float " + waitingNames[store] + "[" + number(rounds) + "];");
   }
   unrolled("p", rounds);
   f.text.line("const int word = p * " + threads() + " + thread, t = word / " +
               number(width) + ", i = word % " + number(width) + ";");
-  f.text.line("const Index token = " + sequence().begin + " + at + t;");
   std::string inside = words % threadCount() == 0
                            ? std::string()
                            : " && word < " + number(words);
   inside += endCondition(store);
   f.text.open(inside.empty() ? "" : "if (" + inside.substr(4) + ")");
-  Results results = resultsOf(store, "token", "i");
+  Results results = resultsOf(store, "at");
   std::string waiting = waitingNames[store] + "[p]";
-  if (step == Step::Load) {
+  if (isLoad) {
     f.text.line(waiting + " = " + results.waiting + ";");
-  } else if (step == Step::Pass) {
-    f.text.line(results.condition + "narrow(" + results.result + ", " +
-                waiting + ");");
   } else {
     f.text.line("const float *const now = numbers + (at + t) * " +
                 number(tokenNumbers) + ";");
@@ -376,11 +351,11 @@ void SpanCorrector::printWords(const Node *store, Step step) {
   f.text.close();
 }
 
-void SpanCorrector::printVectors(Step step) {
+void SpanCorrector::printVectors(bool isLoad) {
   isOfNumber = false;
   for (const Node *store : form.stores) {
     if (!store->axes.empty() && isCorrected(store->operands[0])) {
-      printWords(store, step);
+      printWords(store, isLoad);
     }
   }
 }
@@ -419,13 +394,12 @@ void SpanCorrector::printChanges() {
 
 /// What the walk left of the numbers: on its way early, as words are.
 void SpanCorrector::printNumberLoads() {
-  f.text.line("const Index ownToken = " + sequence().begin +
-              " + at + thread % 16;");
   for (const Node *store : form.stores) {
     if (store->axes.empty() && isCorrected(store->operands[0])) {
       waitingNames[store] = f.text.name("waiting");
-      f.text.line("const float " + waitingNames[store] + " = " +
-                  resultsOf(store, "ownToken", "0").waiting + ";");
+      f.text.line("float " + waitingNames[store] + " = 0;");
+      f.text.line("if (const int t = thread; t < 16) " + waitingNames[store] +
+                  " = " + resultsOf(store, "at").waiting + ";");
     }
   }
 }
@@ -451,7 +425,7 @@ void SpanCorrector::printNumberStores() {
               number(tokenNumbers) + ";");
   for (const Node *store : form.stores) {
     if (store->axes.empty() && isCorrected(store->operands[0])) {
-      Results results = resultsOf(store, "ownToken", "i");
+      Results results = resultsOf(store, "at");
       f.text.line(results.condition + "narrow(" + results.result + ", " +
                   waitingNames[store] + " + " +
                   delta(store->operands[0])->text + ");");

@@ -100,7 +100,6 @@ void SpanLocals::printVectorDecay() {
 /// A unit's vectors are on the way while the one before becomes words, and the
 /// one before that is multiplied.
 void SpanLocals::printUnits() {
-  std::string units = number(form.spanTokens / scanUnit);
   stateNames.clear();
   for (const ScanState &state : form.states) {
     std::string hint = nameOf(state.carry);
@@ -108,28 +107,26 @@ void SpanLocals::printUnits() {
     f.text.line("float " + stateNames.back() + "[" + number(tiles.rowTiles) +
                 "][" + number(tiles.columnTiles) + "][4] = {};");
   }
-  printReaches();
-  std::string last = number(form.spanTokens - scanUnit);
-  f.text.line("bool wasReached = false, isReached = reaches(" + last +
-              "), isNextReached;");
-  f.text.line("if (isReached) copy(0);");
+  printFirstReached();
+  f.text.line("const int units = (" + number(form.spanTokens) +
+              " - firstReached) / 16;");
+  f.text.line("if (units > 0) copy(0);");
   f.text.line("#pragma unroll 1");
-  f.text.open("for (int unit = 0; unit <= " + units +
-              "; ++unit, wasReached = isReached, isReached = isNextReached)");
-  f.text.line("const int at = " + last + " - unit * 16;");
+  f.text.open("for (int unit = 0; unit <= units; ++unit)");
+  f.text.line("const int at = " + number(form.spanTokens - scanUnit) +
+              " - unit * 16;");
   f.text.line("const int step = unit; // of the copies");
   f.text.line("waitForCopies<0>();");
   f.text.line("syncBlock();");
-  f.text.line("isNextReached = unit + 1 < " + units + " && reaches(at - 16);");
-  f.text.line("if (isNextReached) copy(unit + 1);");
-  f.text.open("if (isReached)");
+  f.text.line("if (unit + 1 < units) copy(unit + 1);");
+  f.text.open("if (unit < units)");
   if (form.hasVectorDecay()) {
     printVectorDecay();
     f.text.line("syncBlock();");
   }
   printFactors();
   f.text.close();
-  f.text.open("if (wasReached)");
+  f.text.open("if (unit > 0)");
   printMultiply();
   f.text.close();
   f.text.close();

@@ -32,7 +32,7 @@ protected:
   void printNumbers();
   void printNumberSums();
   void printCopy(const std::string &first);
-  void printReaches();
+  void printFirstReached();
   void finishNest(const char *suffix, std::int64_t bytes);
   std::int64_t threadCount() const { return 32 * tiles.computeWarps(); }
   std::string threads() const { return number(threadCount()); }

@@ -159,18 +159,23 @@ void SpanTokens::finishNest(const char *suffix, std::int64_t bytes) {
   nest.sharedBytes = bytes;
 }
 
-/// Once all warps are past the numbers.
-void SpanTokens::printReaches() {
+/// Once what is left of each token is known: decays that are vectors are not.
+void SpanTokens::printFirstReached() {
+  std::string tokens = number(form.spanTokens);
+  f.text.comment("The first token that has anything to do with the span's end, "
+                 "a multiple of 16.");
   f.text.line("syncBlock();");
-  f.text.comment("Whether a span's end and the 16 tokens from `at` on have "
-                 "anything to do with each other.");
-  f.text.line("auto reaches = [&](int at) { return " +
-              (form.hasVectorDecay()
-                   ? std::string("true")
-                   : "__ballot_sync(0xffffffffu, lane < 16 && numbers[(at + "
-                     "lane) * " +
-                         number(tokenNumbers) + "] != 0) != 0") +
-              "; };");
+  f.text.line("int firstReached = " +
+              (form.hasVectorDecay() ? "0" : "-" + tokens) + ";");
+  if (form.hasVectorDecay()) {
+    return;
+  }
+  f.text.line("#pragma unroll 4");
+  f.text.line("for (int t = lane; t < " + tokens +
+              "; t += 32) if (numbers[t * " + number(tokenNumbers) +
+              "] != 0) firstReached = larger(firstReached, -t);");
+  f.text.line("overLanes<true>(firstReached, lane);");
+  f.text.line("firstReached = -firstReached / 16 * 16;");
 }
 
 /// `first`: the first token of `unit`.

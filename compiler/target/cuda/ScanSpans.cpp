@@ -13,16 +13,14 @@ namespace recurra::cuda {
 /// What the printed text calls its own things.
 void reserveSpanNames(KernelText &text) {
   for (const char *name :
-       {"span",      "slot",       "TokenSpan",     "spansOf",
-        "findSpan",  "firstSlot",  "decayToEnd",    "numbers",
-        "remaining", "carries",    "narrowOrWait",  "reaches",
-        "isReached", "wasReached", "isNextReached", "ownToken",
-        "tile",      "word",       "pair",          "piece",
-        "entered",   "factors",    "part",          "low",
-        "high",      "perFour",    "spanTotals",    "changes",
-        "whole",     "inner",      "change",        "result",
-        "r",         "wide0",      "wide1",         "wide2",
-        "wide3",     "waiting",    "step"}) {
+       {"span",         "slot",         "TokenSpan", "spansOf",   "findSpan",
+        "firstSlot",    "decayToEnd",   "numbers",   "remaining", "carries",
+        "narrowOrWait", "firstReached", "firstUnit", "passed",    "isLast",
+        "units",        "tile",         "word",      "pair",      "piece",
+        "entered",      "factors",      "part",      "low",       "high",
+        "perFour",      "spanTotals",   "changes",   "whole",     "inner",
+        "change",       "result",       "r",         "wide0",     "wide1",
+        "wide2",        "wide3",        "waiting",   "step"}) {
     text.name(name);
   }
 }
