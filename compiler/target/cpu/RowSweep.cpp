@@ -47,7 +47,7 @@ public:
       loop->enter(outer, shape, isWhole ? window() : part, isOneBlock);
     }
     allocateTraces();
-    TokenRange all{f.integer(0), loops.front()->countTokens()};
+    TokenRange all{f.integer(0), loops.front()->countTokens(), window()};
     if (recomputes()) {
       loops[1]->takeNextStates(*loops[0]);
       loops[0]->emitBefore(all);
@@ -194,8 +194,9 @@ private:
   /// All blocks, each over all of these tokens.
   void emitTokens(const TokenRange &range) {
     forEachBlock(
-        [&](Value) {
+        [&](Value row) {
           for (auto &loop : loops) {
+            loop->prefetch(range, row);
             loop->startRows();
           }
         },
@@ -290,7 +291,8 @@ private:
       placeStarts(number);
     }
     Value first = f.mul(number, f.integer(part));
-    TokenRange range{first, f.smaller(f.add(first, f.integer(part)), count)};
+    Value last = f.smaller(f.add(first, f.integer(part)), count);
+    TokenRange range{first, last, part};
     whole->emitBefore(range);
     emitTokens(range);
     whole->emitAfter(range);

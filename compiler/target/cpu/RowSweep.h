@@ -14,6 +14,15 @@ inline constexpr std::int64_t tokensOfPart = 16;
 
 /// Emits the loops that begin at nest `first` of a block as one sweep. Returns
 /// how many nests that were; 0 if the first is no loop that can be taken apart.
+///
+/// A loop that recomputes states and the one that goes back over them:
+/// 1. Of all tokens of the window, what the states' steps need.
+/// 2. Forward, block by block of the states: the states before each part of
+///    sixteen tokens.
+/// 3. From the last part on: of its tokens, what the reverse steps need; then,
+///    block by block, forward into a trace of the part, and back; then what
+///    follows from the sums.
+/// A single loop goes from part to part, with its states in their home between.
 size_t emitRowSweep(Frame &frame, BlockEmitter &outer, size_t first);
 
 } // namespace recurra::cpu

@@ -6,9 +6,10 @@
 
 namespace recurra::cpu {
 
-/// Positions in the window of tokens.
+/// Positions in the window of tokens; there are at most `most`.
 struct TokenRange {
   mlir::Value first, last;
+  std::int64_t most;
 };
 
 /// A block of the states: `rows` rows of `vectors` vectors, from an element.

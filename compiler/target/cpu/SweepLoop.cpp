@@ -54,6 +54,7 @@ void SweepLoop::enter(BlockEmitter &outer, const StateBlock &shape,
                       int64_t tokens, bool isOneBlock) {
   this->tokens = tokens;
   this->isOneBlock = isOneBlock;
+  blockRows = shape.rows;
   sums.setShape({main->domain[0].size, shape.rows, tokens}, isOneBlock);
   outer.bindStorage(node);
   outer.enterCarries(node, op, /*mayTrace=*/false);
@@ -164,48 +165,51 @@ void SweepLoop::emitNestsBefore(Value position) {
   }
 }
 
-/// Asks for the vectors that the next window will read at this token, and for
-/// those that this window will write.
-void SweepLoop::prefetch() {
-  auto outer = cast<chunk::ForOp>(chunk::getLoop(op.getParent()));
-  Value ahead = f.integer(outer.getReverse() ? -getWindow() : getWindow());
-  const SpanInfo here = f.spans[op.getSpan()];
+void SweepLoop::prefetch(const TokenRange &range, Value row) {
   for (const Nest &nest : getGraph().getNests()) {
     const Node *node = nest.nodes.front();
-    bool isRead = node->kind == Kind::CopyIn;
-    if (node->axes.size() != 1 || shared.contains(node) ||
-        (!isRead && node->kind != Kind::CopyOut)) {
-      continue;
+    bool isMemory = node->kind == Kind::CopyIn || node->kind == Kind::CopyOut;
+    if (isMemory && node->axes.size() == 1 && !shared.contains(node)) {
+      prefetchLines(node, range, row);
     }
-    if (isRead) {
-      f.spans[op.getSpan()].origin = f.add(here.origin, ahead);
-    }
-    prefetchVector(node);
-    f.spans[op.getSpan()] = here;
   }
 }
 
-/// Elements beside each other are expected; others are not worth it.
-void SweepLoop::prefetchVector(const Node *node) {
-  constexpr int secondCache = 2, data = 1, line = 64;
+/// Elements beside each other are expected; others are not worth it. Each block
+/// of rows asks for its share of all tokens' lines.
+void SweepLoop::prefetchLines(const Node *node, const TokenRange &range,
+                              Value row) {
+  constexpr int64_t secondCache = 2, data = 1, line = 64;
   auto load = dyn_cast<chunk::LoadOp>(node->op);
   auto store = dyn_cast<chunk::StoreOp>(node->op);
-  UserView view =
-      f.viewOf(load ? load.getBuffer() : store.getBuffer(),
-               load ? load.getIndices() : store.getIndices(), node->axes);
-  int64_t bytes = node->axes[0].size * view.element.getIntOrFloatBitWidth() / 8;
-  for (int64_t i = 0; i < bytes; i += line) {
-    LLVM::Prefetch::create(f.b, f.loc, f.pointer(view.base, f.b.getI8Type(), i),
-                           /*rw=*/store ? 1 : 0, secondCache, data);
+  Value buffer = load ? load.getBuffer() : store.getBuffer();
+  Type element = cast<chunk::BufferType>(buffer.getType()).getElement();
+  int64_t lines =
+      ceilDiv(node->axes[0].size * element.getIntOrFloatBitWidth(), 8 * line);
+  int64_t share = ceilDiv(range.most * lines * blockRows, main->domain[0].size);
+  auto outer = cast<chunk::ForOp>(chunk::getLoop(op.getParent()));
+  int64_t ahead = !load ? 0 : outer.getReverse() ? -getWindow() : getWindow();
+  Value first = f.mul(f.divide(row, blockRows), f.integer(share));
+  for (int64_t i = 0; i < share; ++i) {
+    Value number = f.add(first, f.integer(i));
+    Value token = f.divide(number, lines);
+    Value rest = f.sub(number, f.mul(token, f.integer(lines)));
+    Value position = f.add(f.add(range.first, token), f.integer(ahead));
+    enterSpan(f, op.getSpan(), rangeOf(f, op.getSpan()), position,
+              /*isReverse=*/false);
+    UserView view = f.viewOf(
+        buffer, load ? load.getIndices() : store.getIndices(), node->axes);
+    Value address =
+        f.pointer(view.base, f.b.getI8Type(), f.mul(rest, f.integer(line)));
+    LLVM::Prefetch::create(f.b, f.loc, address, /*rw=*/store ? 1 : 0,
+                           secondCache, data);
   }
 }
 
 void SweepLoop::emitBefore(const TokenRange &range) {
   first = range.first;
-  forEachToken(range, {}, [&](Value position, Values &) {
-    emitNestsBefore(position);
-    prefetch();
-  });
+  forEachToken(range, {},
+               [&](Value position, Values &) { emitNestsBefore(position); });
   for (const Node *node : main->nodes) {
     if (isSum(node) && hasAxis(node->axes, lane().name)) {
       Axes axes = node->axes;

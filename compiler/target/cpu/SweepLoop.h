@@ -38,6 +38,9 @@ public:
   /// The tokens up to the states' step.
   void emitBefore(const TokenRange &range);
   void startRows() { sums.startRows(); }
+  /// Asks for vectors that the next window will read and that these tokens will
+  /// write, so that a few lines at a time arrive while the rows are walked.
+  void prefetch(const TokenRange &range, mlir::Value row);
   /// The tokens' steps of one block of the states, kept in registers.
   void emitBlock(const StateBlock &block, const TokenRange &range);
   /// The same, without results, for all whole parts of the window: `place` says
@@ -72,8 +75,8 @@ private:
                       llvm::function_ref<void(mlir::Value, Values &)> body);
   bool isShared(const Nest &nest) const;
   void emitNestsBefore(mlir::Value position);
-  void prefetch();
-  void prefetchVector(const Node *node);
+  void prefetchLines(const Node *node, const TokenRange &range,
+                     mlir::Value row);
 
   void forEachPoint(NodeEmitter &points, const StateBlock &block,
                     llvm::function_ref<void(Point)> body);
@@ -100,7 +103,7 @@ private:
   LaneSums sums;
   const Nest *main;
   int mainIndex = -1;
-  std::int64_t tokens = 0;
+  std::int64_t tokens = 0, blockRows = 1;
   mlir::Value first; ///< of the tokens that are walked
   bool isOneBlock = true, keepsStates = false;
   bool tracesLast = false; ///< the states after the last token, too

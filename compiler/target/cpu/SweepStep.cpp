@@ -103,7 +103,7 @@ void SweepLoop::emitParts(const StateBlock &block, int64_t part, Value parts,
     SmallVector<Value> states(forOp.getRegionIterArgs());
     storeStates(block, states, /*onlyUsed=*/false);
     Value from = f.mul(forOp.getInductionVar(), f.integer(part));
-    states = walk(block, {from, f.add(from, f.integer(part))}, states);
+    states = walk(block, {from, f.add(from, f.integer(part)), part}, states);
     scf::YieldOp::create(f.b, f.loc, states);
   }
   place(last);
