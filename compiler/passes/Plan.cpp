@@ -146,16 +146,28 @@ static std::int64_t bytesOf(const Plan &plan, const Spec &spec,
   return bytes;
 }
 
+/// Tokens whose states a task holds at a time. Where no entry of a state knows
+/// of another, the target may go through a few tokens at a time.
+static std::int64_t countTraceTokens(func::FuncOp function, const Plan &plan,
+                                     const TargetDescription &target) {
+  bool isApart = llvm::all_of(plan.states, [&](const PlanState &state) {
+    return llvm::all_of(state.axes, [&](const std::string &axis) {
+      return PlanTiling(function, axis).isLegal();
+    });
+  });
+  return isApart ? std::min(plan.interval, target.tokensOfPart) : plan.interval;
+}
+
 /// The widest tile of whole vectors whose states (forward: half of L1) or trace
 /// (backward: L2) fit, at most 64 entries, best a divisor of the extent; 0 if
 /// the whole axis fits.
 static std::int64_t chooseTile(const Plan &plan, const Spec &spec,
-                               const TargetDescription &target,
-                               bool isBackward) {
+                               const TargetDescription &target, bool isBackward,
+                               std::int64_t traceTokens) {
   constexpr std::int64_t widest = 64;
   std::int64_t extent = extentOf(spec, plan.axis);
   std::int64_t lanes = target.lanes * 4 / elementBytes(spec);
-  std::int64_t tokens = isBackward ? plan.interval : 1;
+  std::int64_t tokens = isBackward ? traceTokens : 1;
   std::int64_t budget = isBackward ? target.l2Bytes : target.l1Bytes / 2;
   auto fits = [&](std::int64_t tile) {
     return tokens * bytesOf(plan, spec, tile) <= budget;
@@ -262,7 +274,8 @@ FailureOr<Plan> recurra::makePlan(func::FuncOp function, const Spec &spec,
   if (plan.isFree) {
     plan.tile = target.registersForward > 0
                     ? chooseRegisterTile(plan, spec, target, isBackward)
-                    : chooseTile(plan, spec, target, isBackward);
+                    : chooseTile(plan, spec, target, isBackward,
+                                 countTraceTokens(function, plan, target));
   }
   plan.savedBytes = bytesOf(plan, spec, 0);
   if (isBackward) {

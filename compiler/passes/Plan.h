@@ -16,6 +16,8 @@ struct TargetDescription {
   std::int64_t lanes = 16; ///< f32 elements of a vector
   std::int64_t l1Bytes = 32 * 1024;
   std::int64_t l2Bytes = 1024 * 1024;
+  /// Tokens that are recomputed at a time, if the states' entries do not meet.
+  std::int64_t tokensOfPart = 64;
   /// Of states, that a lane may keep in registers; 0: tiles are chosen by the
   /// caches. Then `lanes` run along whichever axis suits a tile.
   std::int64_t registersForward = 0, registersBackward = 0;

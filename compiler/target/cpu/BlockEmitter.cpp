@@ -3,6 +3,7 @@
 #include "compiler/target/cpu/BlockEmitter.h"
 
 #include "compiler/target/cpu/CopyTile.h"
+#include "compiler/target/cpu/RowSweep.h"
 #include "compiler/target/cpu/TraceCarry.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -17,14 +18,25 @@ BlockEmitter::BlockEmitter(Frame &frame, Block &block)
 
 SmallVector<Value> BlockEmitter::emit() {
   chooseHomes();
-  for (Nest &nest : graph.getNests()) {
+  for (size_t i = 0, e = graph.getNests().size(); i < e;) {
+    size_t swept = emitRowSweep(f, *this, i);
+    if (swept == 0) {
+      emitNests(i, i + 1);
+    }
+    i += std::max<size_t>(swept, 1);
+  }
+  return closeCarries();
+}
+
+void BlockEmitter::emitNests(size_t first, size_t last) {
+  for (size_t i = first; i < last; ++i) {
+    Nest &nest = graph.getNests()[i];
     if (nest.isAlone) {
       emitAlone(*nest.nodes.front());
     } else {
       emitNest(f, nest, homes);
     }
   }
-  return closeCarries();
 }
 
 //===----------------------------------------------------------------------===//
@@ -225,7 +237,8 @@ void BlockEmitter::emitScan(Node &node) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> BlockEmitter::enterCarries(Node &node, chunk::ForOp op) {
+SmallVector<Value> BlockEmitter::enterCarries(Node &node, chunk::ForOp op,
+                                              bool mayTrace) {
   SmallVector<Value> scalars;
   for (unsigned i = 0; i < op.getInits().size(); ++i) {
     Node *init = node.operands[i];
@@ -235,7 +248,9 @@ SmallVector<Value> BlockEmitter::enterCarries(Node &node, chunk::ForOp op) {
       scalars.push_back(storage.scalar);
       continue;
     }
-    if (auto store = findTraceStore(op, i, init->axes)) {
+    auto store =
+        mayTrace ? findTraceStore(op, i, init->axes) : chunk::StoreOp();
+    if (store) {
       f.idleStores.insert(store);
       copyDense(f, storage.view,
                 traceSlot(f, store.getBuffer(), init->axes, f.integer(0)),
@@ -285,7 +300,7 @@ void BlockEmitter::placeTraced(Node &node, chunk::ForOp op, Value index,
 
 void BlockEmitter::emitFor(Node &node) {
   auto op = cast<chunk::ForOp>(node.op);
-  SmallVector<Value> scalars = enterCarries(node, op);
+  SmallVector<Value> scalars = enterCarries(node, op, /*mayTrace=*/true);
   SpanRange range = rangeOf(f, op.getSpan());
   auto forOp = scf::ForOp::create(f.b, f.loc, f.integer(0), range.count,
                                   f.integer(1), scalars);

@@ -15,20 +15,27 @@ public:
   /// values of those without are returned, in order.
   llvm::SmallVector<mlir::Value> emit();
 
+  // For loops that are emitted in parts, by RowSweep.
+  BodyGraph &getGraph() { return graph; }
+  Homes &getHomes() { return homes; }
+  void emitNests(size_t first, size_t last);
+  void emitAlias(Node &node);
+  /// Gives what the loop reads, and its carries and results, their places.
+  llvm::SmallVector<mlir::Value> enterCarries(Node &node, chunk::ForOp op,
+                                              bool mayTrace);
+  void bindStorage(const Node &loop);
+
 private:
   void chooseHomes();
   void homeYields();
   void emitAlone(Node &node);
   void emitCopyIn(Node &node);
   void emitCopyOut(Node &node);
-  void emitAlias(Node &node);
   void emitScan(Node &node);
   void emitFor(Node &node);
   void emitForall(chunk::ForallOp op, unsigned iterator);
-  llvm::SmallVector<mlir::Value> enterCarries(Node &node, chunk::ForOp op);
   void placeTraced(Node &node, chunk::ForOp op, mlir::Value index,
                    bool areResults);
-  void bindStorage(const Node &loop);
   mlir::Value carryOf(unsigned index);
   llvm::SmallVector<mlir::Value> closeCarries();
 

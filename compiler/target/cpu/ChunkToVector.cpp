@@ -143,7 +143,6 @@ private:
     frame.scratch = entry->getArgument(4);
     loadShape(frame, entry->getArgument(1));
     loadBuffers(frame, entry->getArgument(0), forall);
-    allocateScratch(frame, forall);
     FlushSubnormals flush(b, loc, element.isF32());
     emitTasks(frame, forall, entry->getArgument(2), entry->getArgument(3));
     flush.restore();
@@ -194,25 +193,6 @@ private:
                                            offset + i * sizeof(int64_t)));
       }
     }
-  }
-
-  /// Windows of tokens outermost, the lane axis innermost and padded.
-  void allocateScratch(Frame &f, chunk::ForallOp forall) {
-    forall.walk([&](chunk::AllocOp alloc) {
-      auto type = alloc.getBuffer().getType();
-      Axes tokens, axes;
-      for (auto [name, window, per] :
-           llvm::zip(type.getNames(), type.getWindows(), type.getPers())) {
-        int64_t size = window ? window : chunk::getExtent(alloc, name);
-        bool isToken = name == "T" || name == "U";
-        // One slot more, for the value behind the last token of a trace.
-        (isToken ? tokens : axes)
-            .push_back({name, ceilDiv(size, per) + (isToken ? 1 : 0)});
-      }
-      f.order.sort(axes);
-      axes.insert(axes.begin(), tokens.begin(), tokens.end());
-      f.scratchBuffers[alloc.getBuffer()] = f.allocate(axes);
-    });
   }
 
   void emitTasks(Frame &f, chunk::ForallOp forall, Value begin, Value end) {

@@ -170,19 +170,34 @@ private:
     body(forOp.getInductionVar());
   }
 
+  /// Eight elements an iteration, if all exist and their number allows it.
   void scalarRow(Value userRow, Value homeRow) {
-    Value stride = f.integer(home.stride(lane().axis.name));
-    loop(bound(lane()), [&](Value index) {
-      Value outside = f.pointer(userRow, memory, f.mul(index, lane().stride));
-      Value inside = f.pointer(homeRow, f.element, f.mul(index, stride));
-      if (isIn) {
-        Value raw = LLVM::LoadOp::create(f.b, f.loc, memory, outside);
-        f.storeScalar(convert.in(raw), inside);
-      } else {
-        Value value = convert.out(f.loadScalar(inside));
-        LLVM::StoreOp::create(f.b, f.loc, value, outside);
+    constexpr int64_t together = 8;
+    int64_t size = lane().axis.size;
+    if (lane().valid || size % together != 0) {
+      loop(bound(lane()),
+           [&](Value index) { oneScalar(userRow, homeRow, index); });
+      return;
+    }
+    loop(f.integer(size / together), [&](Value block) {
+      Value first = f.mul(block, f.integer(together));
+      for (int64_t i = 0; i < together; ++i) {
+        oneScalar(userRow, homeRow, f.add(first, f.integer(i)));
       }
     });
+  }
+
+  void oneScalar(Value userRow, Value homeRow, Value index) {
+    Value stride = f.integer(home.stride(lane().axis.name));
+    Value outside = f.pointer(userRow, memory, f.mul(index, lane().stride));
+    Value inside = f.pointer(homeRow, f.element, f.mul(index, stride));
+    if (isIn) {
+      Value raw = LLVM::LoadOp::create(f.b, f.loc, memory, outside);
+      f.storeScalar(convert.in(raw), inside);
+    } else {
+      Value value = convert.out(f.loadScalar(inside));
+      LLVM::StoreOp::create(f.b, f.loc, value, outside);
+    }
   }
 
   void vectorRow(Value userRow, Value homeRow) {

@@ -5,6 +5,7 @@
 #include "compiler/target/cpu/CpuArch.h"
 #include "compiler/target/cpu/CpuPasses.h"
 #include "compiler/target/cpu/EmitObject.h"
+#include "compiler/target/cpu/RowSweep.h"
 #include "compiler/target/cuda/CudaTarget.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -34,6 +35,7 @@ public:
     description.lanes = arch.vectorBytes / 4;
     description.l1Bytes = 32 << 10;
     description.l2Bytes = 1 << 20;
+    description.tokensOfPart = cpu::tokensOfPart;
     return true;
   }
 

@@ -47,6 +47,8 @@ public:
   // Buffers and addresses.
   UserView viewOf(mlir::Value buffer, mlir::OperandRange indices,
                   const Axes &axes);
+  /// Where a scratch buffer lies; gets its place when first asked for.
+  const View &scratchBuffer(mlir::Value buffer);
   /// A whole tile of a scratch buffer; every index has its full length.
   View scratchViewOf(mlir::Value buffer, mlir::OperandRange indices);
   mlir::Value basePointer(const View &view);

@@ -96,9 +96,30 @@ UserView Frame::viewOf(Value buffer, OperandRange indices, const Axes &axes) {
   return view;
 }
 
+/// Windows of tokens outermost, the lane axis innermost and padded.
+const View &Frame::scratchBuffer(Value buffer) {
+  View &view = scratchBuffers[buffer];
+  if (view.isSet()) {
+    return view;
+  }
+  auto type = cast<chunk::BufferType>(buffer.getType());
+  Axes tokens, axes;
+  for (auto [name, window, per] :
+       llvm::zip(type.getNames(), type.getWindows(), type.getPers())) {
+    int64_t size = window ? window : chunk::getExtent(source, name);
+    bool isToken = name == "T" || name == "U";
+    // One slot more, for the value behind the last token of a trace.
+    (isToken ? tokens : axes)
+        .push_back({name, ceilDiv(size, per) + (isToken ? 1 : 0)});
+  }
+  order.sort(axes);
+  axes.insert(axes.begin(), tokens.begin(), tokens.end());
+  return view = allocate(axes);
+}
+
 View Frame::scratchViewOf(Value buffer, OperandRange indices) {
   auto type = cast<chunk::BufferType>(buffer.getType());
-  const View &memory = scratchBuffers[buffer];
+  const View &memory = scratchBuffer(buffer);
   View view;
   Value offset = integer(0);
   for (auto [name, window, per] :

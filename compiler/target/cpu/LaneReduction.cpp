@@ -38,11 +38,9 @@ static Value mergePair(Frame &f, Value a, Value b, int64_t half, bool isMax) {
   return f.combine(isMax, x, y);
 }
 
-void finishLaneReduction(Frame &f, Value partial, const View &home,
-                         const Axes &axes, bool isMax) {
-  Value target = f.basePointer(home);
-  auto forOp = scf::ForOp::create(f.b, f.loc, f.integer(0),
-                                  f.integer(paddedElements(axes, f.lanes)),
+void finishLaneReduction(Frame &f, Value partial, Value target, int64_t count,
+                         bool isMax) {
+  auto forOp = scf::ForOp::create(f.b, f.loc, f.integer(0), f.integer(count),
                                   f.integer(f.lanes));
   OpBuilder::InsertionGuard guard(f.b);
   f.b.setInsertionPointToStart(forOp.getBody());

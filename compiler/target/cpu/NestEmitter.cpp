@@ -286,7 +286,8 @@ private:
     if (reduction.node->axes.empty()) {
       storage.scalar = reduceLanes(f, f.loadVector(partial), isMax);
     } else {
-      finishLaneReduction(f, partial, storage.view, reduction.node->axes,
+      int64_t count = paddedElements(reduction.node->axes, f.lanes);
+      finishLaneReduction(f, partial, f.basePointer(storage.view), count,
                           isMax);
     }
   }

@@ -17,10 +17,10 @@ void emitNest(Frame &frame, const Nest &nest, Homes &homes);
 /// The storage of a node that has one.
 Storage &storageOf(Frame &frame, Homes &homes, const Node *node);
 
-/// Sums (or maxima) of vectors: `partial` holds one vector per element of
-/// `home`, element after element, padding included. Writes `home`.
-void finishLaneReduction(Frame &frame, mlir::Value partial, const View &home,
-                         const Axes &axes, bool isMax);
+/// Sums (or maxima) of vectors: `partial` holds `count` vectors, one for each
+/// element from `target` on; `count` is a multiple of the lanes.
+void finishLaneReduction(Frame &frame, mlir::Value partial, mlir::Value target,
+                         std::int64_t count, bool isMax);
 
 /// The sum (or maximum) of one vector, by halves.
 mlir::Value reduceLanes(Frame &frame, mlir::Value vector, bool isMax);

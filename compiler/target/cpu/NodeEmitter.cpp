@@ -72,14 +72,16 @@ void NodeEmitter::startBlock(Value first, int64_t vectors) {
   });
 }
 
-void NodeEmitter::startBody() { atRow.clear(); }
+void NodeEmitter::startBody() {
+  atRow.clear();
+  atPoint.clear();
+}
 
 void NodeEmitter::startPoint(ArrayRef<Value> rowIndex, int64_t number,
                              int64_t vector) {
   row.assign(rowIndex.begin(), rowIndex.end());
   rowNumber = number;
   vectorNumber = vector;
-  atPoint.clear();
 }
 
 void NodeEmitter::evaluate() {
@@ -95,29 +97,37 @@ void NodeEmitter::evaluate() {
       }
       continue;
     }
-    Value value = compute(node);
-    atPoint[node] = value;
+    evaluate(node);
     if (node->stored && isScalarNest()) {
-      homes[node].scalar = value;
+      homes[node].scalar = here(node);
     } else if (node->stored) {
       stores.push_back(node);
     }
   }
   // After all reads of this point, since a carry is updated in place.
-  for (const Node *node : stores) {
-    bool isScratch = node->kind == Kind::ScratchStore;
-    Value value = operand(isScratch ? node->operands[0] : node);
-    View view;
-    if (isScratch) {
-      auto store = cast<chunk::StoreOp>(node->op);
-      view = f.scratchViewOf(store.getBuffer(), store.getIndices());
-    } else {
-      view = homes[node].view;
-    }
-    Value pointer = address(view, /*withLane=*/true);
-    isScalarNest() ? f.storeScalar(value, pointer)
-                   : f.storeVector(value, pointer);
+  llvm::for_each(stores, [&](const Node *node) { store(node); });
+}
+
+void NodeEmitter::evaluate(const Node *node) {
+  if (!here(node)) {
+    Value value = compute(node);
+    here(node) = value;
   }
+}
+
+void NodeEmitter::store(const Node *node) {
+  bool isScratch = node->kind == Kind::ScratchStore;
+  Value value = operand(isScratch ? node->operands[0] : node);
+  View view;
+  if (isScratch) {
+    auto store = cast<chunk::StoreOp>(node->op);
+    view = f.scratchViewOf(store.getBuffer(), store.getIndices());
+  } else {
+    view = homes[node].view;
+  }
+  Value pointer = address(view, /*withLane=*/true);
+  isScalarNest() ? f.storeScalar(value, pointer)
+                 : f.storeVector(value, pointer);
 }
 
 //===----------------------------------------------------------------------===//
@@ -125,14 +135,19 @@ void NodeEmitter::evaluate() {
 //===----------------------------------------------------------------------===//
 
 Value NodeEmitter::operand(const Node *node) {
-  if (Value value = atPoint.lookup(node)) {
+  if (Value value = here(node)) {
     return value;
   }
   if (node->kind == Kind::Constant) {
     return constant(node);
   }
   if (node->floats()) {
-    return atPoint[node] = computeElementwise(node);
+    Value value = computeElementwise(node);
+    return here(node) = value;
+  }
+  if (node->kind == Kind::ScratchLoad && node->nest == nest.nodes[0]->nest) {
+    evaluate(node);
+    return here(node);
   }
   if (isScalarNest()) {
     return storageOf(f, homes, node).scalar;
@@ -152,7 +167,8 @@ Value NodeEmitter::operand(const Node *node) {
   if (found != atLanes.end()) {
     return found->second;
   }
-  return atPoint[node] = load(node, view);
+  Value value = load(node, view);
+  return here(node) = value;
 }
 
 Value NodeEmitter::compute(const Node *node) {

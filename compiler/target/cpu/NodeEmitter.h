@@ -15,13 +15,20 @@ public:
   void hoistScalars();
   /// Inside the lane loop, before the rows: what has the lane axis only.
   void startBlock(mlir::Value laneFirst, std::int64_t vectors);
+  /// Nothing is known of any point.
   void startBody();
-  /// Row indices (one per row axis), number of the unrolled row, number of the
-  /// vector in its block.
+  /// Goes to a point. Row indices (one per row axis), number of the unrolled
+  /// row, number of the vector in its block.
   void startPoint(llvm::ArrayRef<mlir::Value> row, std::int64_t rowNumber,
                   std::int64_t vector);
-  /// Computes and stores every node but reductions.
+  /// The value of a node at this point, which is not computed then.
+  void setValue(const Node *node, mlir::Value value) { here(node) = value; }
+  /// Computes every node but reductions, and stores what has a home.
   void evaluate();
+  /// Computes one node that is neither a reduction nor a store.
+  void evaluate(const Node *node);
+  /// Stores the value of a node with a home, or that goes to a scratch buffer.
+  void store(const Node *node);
 
   /// The value of a node at this point.
   mlir::Value operand(const Node *node);
@@ -33,6 +40,9 @@ public:
   mlir::Value lanePointer(const View &view, std::int64_t j);
 
 private:
+  mlir::Value &here(const Node *node) {
+    return atPoint[{node, rowNumber, vectorNumber}];
+  }
   bool isScalarNest() const { return nest.domain.empty(); }
   mlir::Value compute(const Node *node);
   mlir::Value computeElementwise(const Node *node);
@@ -53,8 +63,10 @@ private:
   mlir::Value laneFirst;
   llvm::SmallVector<mlir::Value> row;
   std::int64_t rowNumber = 0, vectorNumber = 0;
-  llvm::DenseMap<const Node *, mlir::Value> splats, atPoint;
+  llvm::DenseMap<const Node *, mlir::Value> splats;
   std::map<std::pair<const Node *, std::int64_t>, mlir::Value> atLanes, atRow;
+  std::map<std::tuple<const Node *, std::int64_t, std::int64_t>, mlir::Value>
+      atPoint;
 };
 
 } // namespace recurra::cpu

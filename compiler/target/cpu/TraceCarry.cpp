@@ -59,7 +59,7 @@ chunk::StoreOp findTraceStore(chunk::ForOp loop, unsigned index,
 View traceSlot(Frame &f, Value trace, ArrayRef<Axis> axes, Value position) {
   View slot = makeDenseView(axes, f.lanes);
   int64_t stride = paddedElements(axes, f.lanes);
-  slot.base = f.pointer(f.basePointer(f.scratchBuffers[trace]), f.element,
+  slot.base = f.pointer(f.basePointer(f.scratchBuffer(trace)), f.element,
                         f.mul(position, f.integer(stride)));
   return slot;
 }
