@@ -336,13 +336,18 @@ static FieldElement shifted(Step step, Value phi, std::uint64_t seed,
   return point.of(step.next()) - value;
 }
 
+/// `seen`: all values met, as there may be many paths to each.
 static void collectConstants(Value value, ScanOp scan,
+                             llvm::DenseSet<Value> &seen,
                              SetVector<Value> &constants) {
+  if (!seen.insert(value).second) {
+    return;
+  }
   if (isTimeConstant(value, scan)) {
     constants.insert(value);
   } else if (Operation *op = value.getDefiningOp()) {
     for (Value operand : op->getOperands()) {
-      collectConstants(operand, scan, constants);
+      collectConstants(operand, scan, seen, constants);
     }
   }
 }
@@ -353,7 +358,8 @@ Value findShift(ScanOp scan, unsigned index) {
     return nullptr;
   }
   SetVector<Value> constants;
-  collectConstants(step.next(), scan, constants);
+  llvm::DenseSet<Value> seen;
+  collectConstants(step.next(), scan, seen, constants);
   for (Value phi : constants) {
     if (!constantOf(phi) && without(axesOf(phi), axesOf(step.x())).empty() &&
         llvm::all_of(seeds, [&](std::uint64_t seed) {

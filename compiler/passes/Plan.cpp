@@ -146,29 +146,34 @@ static std::int64_t bytesOf(const Plan &plan, const Spec &spec,
   return bytes;
 }
 
-/// Tokens whose states a task holds at a time. Where no entry of a state knows
-/// of another, the target may go through a few tokens at a time.
-static std::int64_t countTraceTokens(func::FuncOp function, const Plan &plan,
-                                     const TargetDescription &target) {
-  bool isApart = llvm::all_of(plan.states, [&](const PlanState &state) {
-    return llvm::all_of(state.axes, [&](const std::string &axis) {
-      return PlanTiling(function, axis).isLegal();
-    });
-  });
-  return isApart ? std::min(plan.interval, target.tokensOfPart) : plan.interval;
+/// Of matrices of the same axes, no entry knows of another: the target goes
+/// through a few tokens at a time, block by block.
+static bool areApart(func::FuncOp function, const Plan &plan) {
+  const std::vector<std::string> &axes = plan.states.front().axes;
+  return axes.size() == 2 &&
+         llvm::all_of(
+             plan.states,
+             [&](const PlanState &state) { return state.axes == axes; }) &&
+         llvm::all_of(axes, [&](const std::string &axis) {
+           return PlanTiling(function, axis).isLegal();
+         });
 }
 
-/// The widest tile of whole vectors whose states (forward: half of L1) or trace
-/// (backward: L2) fit, at most 64 entries, best a divisor of the extent; 0 if
-/// the whole axis fits.
+/// The widest tile of whole vectors whose states or (backward) trace fit a
+/// cache, at most 64 entries, best a divisor of the extent; 0 if the whole axis
+/// fits. The cache is half of L1 where every token walks through the states,
+/// else L2.
 static std::int64_t chooseTile(const Plan &plan, const Spec &spec,
                                const TargetDescription &target, bool isBackward,
-                               std::int64_t traceTokens) {
+                               bool isApart) {
   constexpr std::int64_t widest = 64;
   std::int64_t extent = extentOf(spec, plan.axis);
   std::int64_t lanes = target.lanes * 4 / elementBytes(spec);
-  std::int64_t tokens = isBackward ? traceTokens : 1;
-  std::int64_t budget = isBackward ? target.l2Bytes : target.l1Bytes / 2;
+  std::int64_t tokens = !isBackward ? 1
+                        : isApart ? std::min(plan.interval, target.tokensOfPart)
+                                  : plan.interval;
+  std::int64_t budget =
+      isBackward || isApart ? target.l2Bytes : target.l1Bytes / 2;
   auto fits = [&](std::int64_t tile) {
     return tokens * bytesOf(plan, spec, tile) <= budget;
   };
@@ -275,7 +280,7 @@ FailureOr<Plan> recurra::makePlan(func::FuncOp function, const Spec &spec,
     plan.tile = target.registersForward > 0
                     ? chooseRegisterTile(plan, spec, target, isBackward)
                     : chooseTile(plan, spec, target, isBackward,
-                                 countTraceTokens(function, plan, target));
+                                 areApart(function, plan));
   }
   plan.savedBytes = bytesOf(plan, spec, 0);
   if (isBackward) {

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/Compiler.h"
 
+#include "dsl/Text.h"
 #include "llvm/ADT/StringRef.h"
 #include "ops/catalogue/Catalogue.h"
 
@@ -70,6 +71,26 @@ TEST(Compiler, EveryStageHasItsDialect) {
   EXPECT_FALSE(contains(chunk, "rec.scan"));
   EXPECT_TRUE(contains(inspected("palimpsa", backward, "llvm"), "define "));
   EXPECT_TRUE(contains(inspected("palimpsa", backward, "asm"), "vfmadd"));
+}
+
+/// 2^30 paths lead to the first of these values: no pass may walk them all.
+TEST(Compiler, ValuesThatShareNodesAreWalkedOnce) {
+  std::string text = "recurrence deep\naxis K\naxis V\ntoken x[V]\n"
+                     "token k[K]\ntoken q[K]\nstate S[K, V] initial 0\n"
+                     "let %1 = x * k\n";
+  for (int i = 1; i <= 30; ++i) {
+    std::string last = "%" + std::to_string(i);
+    text += "let %" + std::to_string(i + 1) + " = 0.5 * " + last + " * " +
+            last + " + x\n";
+  }
+  text += "next S = sigmoid(%31) * S + k * x\noutput o[V] = sum(S' * q, K)\n";
+  Recurrence recurrence = parse(text);
+  Spec spec = smallSpec(Direction::Backward);
+  spec.extents = {{"K", 64}, {"V", 32}};
+  spec.gradients = {"x", "q"};
+  Diagnostics diagnostics;
+  EXPECT_TRUE(inspect(recurrence, spec, "llvm", text, diagnostics))
+      << diagnostics.error;
 }
 
 TEST(Compiler, BackwardReadsWhatForwardSaves) {

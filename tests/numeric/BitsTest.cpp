@@ -7,7 +7,7 @@
 namespace recurra {
 namespace {
 
-constexpr Sizes sizes = {.batch = 3, .tokens = 70, .keys = 20, .values = 40};
+constexpr Sizes sizes = {.batch = 3, .tokens = 70, .keys = 36, .values = 40};
 
 class BitsTest : public Entry {};
 

@@ -115,7 +115,7 @@ Call part(const Recurrence &recurrence, const Call &whole, std::int64_t begin,
 
 TEST_P(CallsTest, C9SplitAnywhereThroughTheStates) {
   Trial whole = makeTrial(recurrence(),
-                          {.tokens = 70, .keys = 12, .values = 20}, DType::F64);
+                          {.tokens = 70, .keys = 36, .values = 40}, DType::F64);
   whole.cotangents.outputs.clear(); // a loss on the final states
   TrialResult expected = runKernels(whole);
   for (std::int64_t split : {1, 15, 16, 64, 65, 69}) {

@@ -41,7 +41,7 @@ TEST_P(GatesTest, C3OneStepOfMinusFifty) {
     for (bool twice : {false, true}) {
       SCOPED_TRACE(position);
       Trial trial = makeTrial(
-          recurrence(), {.batch = 1, .tokens = 70, .keys = 16, .values = 24});
+          recurrence(), {.batch = 1, .tokens = 70, .keys = 36, .values = 40});
       Array &gates = gate(trial);
       std::fill(gates.values.begin(), gates.values.end(), 0);
       setToken(gates, position, -50);
@@ -58,7 +58,7 @@ TEST_P(GatesTest, C4HardResets) {
       for (DType dtype : {DType::F32, DType::BF16}) {
         SCOPED_TRACE(testing::Message() << reset << ' ' << probability);
         Trial trial = makeTrial(
-            recurrence(), {.batch = 1, .tokens = 70, .keys = 16, .values = 24},
+            recurrence(), {.batch = 1, .tokens = 70, .keys = 36, .values = 40},
             dtype);
         std::uint32_t state = 7; // of a generator modulo 2^32
         for (double &value : gate(trial).values) {

@@ -71,8 +71,8 @@ TEST_P(SizesTest, C8PackedSequences) {
     expectOracle(makeTrial(recurrence(),
                            {.batch = 1,
                             .tokens = offsets.back(),
-                            .keys = 20,
-                            .values = 24,
+                            .keys = 36,
+                            .values = 40,
                             .offsets = offsets},
                            DType::F64));
   }
@@ -81,7 +81,7 @@ TEST_P(SizesTest, C8PackedSequences) {
 TEST_P(SizesTest, GroupedHeads) {
   expectOracle(makeTrial(
       recurrence(),
-      {.tokens = 20, .heads = 6, .group = 3, .keys = 12, .values = 20},
+      {.tokens = 20, .heads = 6, .group = 3, .keys = 36, .values = 40},
       DType::F64));
 }
 

@@ -170,11 +170,12 @@ private:
     body(forOp.getInductionVar());
   }
 
-  /// Eight elements an iteration, if all exist and their number allows it.
+  /// Of a tile, eight elements an iteration, if all exist and their number
+  /// allows it; a vector alone, which is seldom strided, is not worth the code.
   void scalarRow(Value userRow, Value homeRow) {
     constexpr int64_t together = 8;
     int64_t size = lane().axis.size;
-    if (lane().valid || size % together != 0) {
+    if (user.steps.size() == 1 || lane().valid || size % together != 0) {
       loop(bound(lane()),
            [&](Value index) { oneScalar(userRow, homeRow, index); });
       return;

@@ -1,6 +1,6 @@
 // Sums over lanes that a loop over tokens makes with rows outside and tokens
-// inside: vectors of partial sums per token, from which the numbers come many
-// at a time. SPDX-License-Identifier: Apache-2.0
+// inside: vectors of partial sums per token, from which numbers come in bulk.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "compiler/target/cpu/NestEmitter.h"

@@ -27,7 +27,7 @@ public:
         break;
       }
       auto loop = std::make_unique<SweepLoop>(f, *node, op);
-      if (!loop->getStateNest() || !fitsFirst(*loop)) {
+      if (!loop->getStateNest() || isSmall(*loop) || !fitsFirst(*loop)) {
         break;
       }
       loops.push_back(std::move(loop));
@@ -65,6 +65,14 @@ public:
   }
 
 private:
+  /// Such states are cheaper to load and store at each token than what goes
+  /// through memory between the parts of a loop.
+  bool isSmall(SweepLoop &loop) {
+    const Axes &domain = loop.getStateNest()->domain;
+    return paddedElements(domain, f.lanes) * f.elementBytes() <=
+           largestPerToken;
+  }
+
   bool fitsFirst(SweepLoop &loop) {
     if (loops.empty()) {
       return true;
@@ -107,8 +115,8 @@ private:
     return true;
   }
 
-  /// As many vectors of the states as a quarter of the registers holds, or two
-  /// where long computations need registers of their own.
+  /// Eight vectors of the states together, which AVX2's sixteen registers just
+  /// bear, or two where long computations need registers of their own.
   int64_t countPoints() {
     size_t states = 1;
     bool isLong = false;
@@ -119,8 +127,8 @@ private:
                   node->name->getStringRef() != "math.fma";
       }
     }
-    int64_t registers = f.lanes * f.elementBytes() == 64 ? 8 : 4;
-    return std::max<int64_t>(1, isLong ? 2 : registers / states);
+    constexpr int64_t together = 8;
+    return std::max<int64_t>(1, isLong ? 2 : together / states);
   }
 
   /// All lanes first, then rows.

@@ -190,20 +190,22 @@ void SweepLoop::prefetchLines(const Node *node, const TokenRange &range,
   auto outer = cast<chunk::ForOp>(chunk::getLoop(op.getParent()));
   int64_t ahead = !load ? 0 : outer.getReverse() ? -getWindow() : getWindow();
   Value first = f.mul(f.divide(row, blockRows), f.integer(share));
-  for (int64_t i = 0; i < share; ++i) {
-    Value number = f.add(first, f.integer(i));
-    Value token = f.divide(number, lines);
-    Value rest = f.sub(number, f.mul(token, f.integer(lines)));
-    Value position = f.add(f.add(range.first, token), f.integer(ahead));
-    enterSpan(f, op.getSpan(), rangeOf(f, op.getSpan()), position,
-              /*isReverse=*/false);
-    UserView view = f.viewOf(
-        buffer, load ? load.getIndices() : store.getIndices(), node->axes);
-    Value address =
-        f.pointer(view.base, f.b.getI8Type(), f.mul(rest, f.integer(line)));
-    LLVM::Prefetch::create(f.b, f.loc, address, /*rw=*/store ? 1 : 0,
-                           secondCache, data);
-  }
+  auto forOp = scf::ForOp::create(f.b, f.loc, f.integer(0), f.integer(share),
+                                  f.integer(1));
+  OpBuilder::InsertionGuard guard(f.b);
+  f.b.setInsertionPointToStart(forOp.getBody());
+  Value number = f.add(first, forOp.getInductionVar());
+  Value token = f.divide(number, lines);
+  Value rest = f.sub(number, f.mul(token, f.integer(lines)));
+  Value position = f.add(f.add(range.first, token), f.integer(ahead));
+  enterSpan(f, op.getSpan(), rangeOf(f, op.getSpan()), position,
+            /*isReverse=*/false);
+  UserView view = f.viewOf(
+      buffer, load ? load.getIndices() : store.getIndices(), node->axes);
+  Value address =
+      f.pointer(view.base, f.b.getI8Type(), f.mul(rest, f.integer(line)));
+  LLVM::Prefetch::create(f.b, f.loc, address, /*rw=*/store ? 1 : 0, secondCache,
+                         data);
 }
 
 void SweepLoop::emitBefore(const TokenRange &range) {

@@ -29,8 +29,20 @@ public:
         first.getGraph().find(first.getOp().getCarries()[carry]));
   }
 
-  /// `a` of the second loop has the value of `b` of the first.
+  /// `a` of the second loop has the value of `b` of the first. Answers are
+  /// kept: trees that share nodes have exponentially many paths.
   bool isEqual(const Node *a, const Node *b) {
+    auto known = answers.find({a, b});
+    if (known != answers.end()) {
+      return known->second;
+    }
+    bool answer = compare(a, b);
+    answers[{a, b}] = answer;
+    return answer;
+  }
+
+private:
+  bool compare(const Node *a, const Node *b) {
     if (Value trace = traces.lookup(b)) {
       return a->kind == Kind::ScratchLoad &&
              cast<chunk::LoadOp>(a->op).getBuffer() == trace;
@@ -59,7 +71,6 @@ public:
     }
   }
 
-private:
   /// x * y + z, however it is written.
   using Sum = std::array<const Node *, 3>;
   static SmallVector<Sum> asSums(const Node *node) {
@@ -118,6 +129,7 @@ private:
 
   SweepLoop &first, &second;
   llvm::DenseMap<const Node *, Value> traces;
+  llvm::DenseMap<std::pair<const Node *, const Node *>, bool> answers;
 };
 
 } // namespace

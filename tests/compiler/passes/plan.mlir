@@ -16,7 +16,7 @@
 // BACKWARD-LABEL: @read(
 // BACKWARD-SAME: chunk.plan = "form walk, lanes V, whole, states saved every 64 tokens (10240 bytes per head) and recomputed between (655360 bytes of scratch)"
 // LARGE-LABEL: @read(
-// LARGE-SAME: chunk.plan = "form walk, lanes V in tiles of 16, states saved every 16 tokens (4000000 bytes per head)"
+// LARGE-SAME: chunk.plan = "form walk, lanes V in tiles of 64, states saved every 16 tokens (4000000 bytes per head)"
 func.func @read(%q: !rec.seq<K>, %k: !rec.seq<K>, %v: !rec.seq<V>) -> !rec.seq<V> {
   %z = rec.const 0.0 : !kv
   %o, %ST = rec.scan forward over(%q_t = %q : !k, %k_t = %k : !k, %v_t = %v : !v) carry(%S = %z : !kv) -> (!v) {
