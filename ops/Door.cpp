@@ -207,10 +207,9 @@ void OpKernel::compileWith(const Spec &other) {
   // anything static is destroyed.
   thread_local std::vector<std::future<void>> begun;
   auto compileOther = [text = text, spec = toText(other)] {
-    const char *texts[] = {text.c_str()};
-    const char *specs[] = {spec.c_str()};
+    recurra_kernel *ignored = nullptr;
     recurra_string *message = nullptr;
-    recurra_warmup(texts, specs, 1, &message);
+    recurra_compile(text.c_str(), spec.c_str(), &ignored, &message);
     takeString(message);
   };
   begun.push_back(std::async(std::launch::async, std::move(compileOther)));

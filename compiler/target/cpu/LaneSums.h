@@ -16,6 +16,8 @@ public:
 
   explicit LaneSums(Frame &frame) : f(frame) {}
   void setShape(Shape shape, bool isOneBlock);
+  /// Blocks have all lanes: each vector of a row's sums is written once.
+  bool areBlocksWhole() const { return isOneBlock; }
   /// The node is a sum; `home` has its numbers of all tokens in the end.
   void keep(const Node *node, const View &home);
   /// The vector of a token and, where rows are kept, a row of the block.

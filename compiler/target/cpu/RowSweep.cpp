@@ -68,9 +68,9 @@ private:
   /// Such states are cheaper to load and store at each token than what goes
   /// through memory between the parts of a loop.
   bool isSmall(SweepLoop &loop) {
+    constexpr int64_t fewBytes = 4096;
     const Axes &domain = loop.getStateNest()->domain;
-    return paddedElements(domain, f.lanes) * f.elementBytes() <=
-           largestPerToken;
+    return paddedElements(domain, f.lanes) * f.elementBytes() <= fewBytes;
   }
 
   bool fitsFirst(SweepLoop &loop) {

@@ -12,9 +12,6 @@ namespace recurra::cpu {
 /// first cache.
 inline constexpr std::int64_t tokensOfPart = 16;
 
-/// Bytes of a state up to which tokens remain outside.
-inline constexpr std::int64_t largestPerToken = 4096;
-
 /// Emits the loops that begin at nest `first` of a block as one sweep. Returns
 /// how many nests that were; 0 if the first is no loop that can be taken apart.
 ///

@@ -53,7 +53,6 @@ void SweepLoop::keep(const Node *node) {
 void SweepLoop::enter(BlockEmitter &outer, const StateBlock &shape,
                       int64_t tokens, bool isOneBlock) {
   this->tokens = tokens;
-  this->isOneBlock = isOneBlock;
   blockRows = shape.rows;
   sums.setShape({main->domain[0].size, shape.rows, tokens}, isOneBlock);
   outer.bindStorage(node);

@@ -105,7 +105,7 @@ private:
   int mainIndex = -1;
   std::int64_t tokens = 0, blockRows = 1;
   mlir::Value first; ///< of the tokens that are walked
-  bool isOneBlock = true, keepsStates = false;
+  bool keepsStates = false;
   bool tracesLast = false; ///< the states after the last token, too
   std::vector<Slots> slots;
   SweepLoop *shares = nullptr;

@@ -180,7 +180,7 @@ void SweepLoop::leavePoint(NodeEmitter &points, Point point, Values &states) {
 void SweepLoop::addUp(NodeEmitter &points, const StateBlock &block,
                       const Node *node, Point point, Value position) {
   auto [i, j] = std::pair(point.row, point.vector);
-  bool keepsLane = hasAxis(node->axes, main->domain.back().name);
+  bool keepsLane = hasAxis(node->axes, lane().name);
   bool keepsRow = !keepsLane && !node->axes.empty();
   Value value = points.operand(node->operands[0]);
   Value pointer;
@@ -192,7 +192,7 @@ void SweepLoop::addUp(NodeEmitter &points, const StateBlock &block,
   }
   Value &total = running[{node, keepsLane ? j : keepsRow ? i : 0}];
   bool isFirst = !total;
-  if (isFirst && !(keepsRow && isOneBlock)) {
+  if (isFirst && !(keepsRow && sums.areBlocksWhole())) {
     total = f.loadVector(pointer);
   }
   total = total ? f.combine(node->isMax, total, value) : value;

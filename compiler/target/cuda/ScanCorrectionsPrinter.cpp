@@ -125,9 +125,7 @@ void SpanCorrector::printTask() {
   f.text.open("if (!isLast)");
   printNumbers();
   f.text.open("if (warp == 0)");
-  f.text.line("const float left = decayToEnd<" + number(form.spanTokens) +
-              ", " + number(tokenNumbers) + ">(numbers, lane);");
-  f.text.line("if (lane == 0) whole[0] = left;");
+  printDecayToEnd("whole[0]");
   f.text.close();
   printFirstReached();
   f.text.line("passed = firstReached;");

@@ -266,10 +266,7 @@ std::string SpanDecays::print(func::FuncOp function) {
   f.text.line("if (span.number + 1 == span.count) continue;");
   printNumbers();
   f.text.open("if (warp == 0)");
-  f.text.line("const float left = decayToEnd<" + number(form.spanTokens) +
-              ", 1>(numbers, lane);");
-  f.text.line("if (lane == 0) *(" + spanPlace(f, form, "remaining", "slot") +
-              ") = left;");
+  printDecayToEnd("*(" + spanPlace(f, form, "remaining", "slot") + ")");
   f.text.close();
   f.text.line("syncBlock();");
   f.text.close();

@@ -65,10 +65,7 @@ void SpanLocals::printDecay() {
     return;
   }
   f.text.open("if (warp == 0)");
-  f.text.line("const float left = decayToEnd<" + number(form.spanTokens) +
-              ", " + number(tokenNumbers) + ">(numbers, lane);");
-  f.text.line("if (lane == 0) *(" + spanPlace(f, form, "remaining", "slot") +
-              ") = left;");
+  printDecayToEnd("*(" + spanPlace(f, form, "remaining", "slot") + ")");
   f.text.close();
 }
 

@@ -32,6 +32,7 @@ protected:
   void printNumbers();
   void printNumberSums();
   void printCopy(const std::string &first);
+  void printDecayToEnd(const std::string &whole);
   void printFirstReached();
   void finishNest(const char *suffix, std::int64_t bytes);
   std::int64_t threadCount() const { return 32 * tiles.computeWarps(); }

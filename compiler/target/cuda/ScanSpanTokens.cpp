@@ -159,6 +159,14 @@ void SpanTokens::finishNest(const char *suffix, std::int64_t bytes) {
   nest.sharedBytes = bytes;
 }
 
+/// By one warp: what is left of each token at the span's end, and of all before
+/// it, which goes to `whole`.
+void SpanTokens::printDecayToEnd(const std::string &whole) {
+  f.text.line("const float left = decayToEnd<" + number(form.spanTokens) +
+              ", " + number(tokenNumbers) + ">(numbers, lane);");
+  f.text.line("if (lane == 0) " + whole + " = left;");
+}
+
 /// Once what is left of each token is known: decays that are vectors are not.
 void SpanTokens::printFirstReached() {
   std::string tokens = number(form.spanTokens);
