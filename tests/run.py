@@ -23,6 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 ALL_LOG = ROOT / "docs" / "test-all.log"
+# They begin first, so that at the end nothing long is left over.
+LONGEST = ["recurraCudaTests", "pytest-models", "pytest-ops", "recurraTargetTests", "lint"]
 
 
 @dataclass
@@ -122,13 +124,27 @@ def runners(reports):
         name = program.name
         found.append(Runner(name, [program, f"--gtest_output=xml:{report(name)}"], report(name)))
     for folder in sorted({path.parent for path in ROOT.glob("tests/**/test_*.py")}):
-        name = f"pytest-{folder.relative_to(ROOT / 'tests')}"
-        command = [
-            sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
-            f"--junitxml={report(name)}", folder,
-        ]
-        found.append(Runner(name, command, report(name), alone=folder.name == "models"))
-    return found
+        found += pytest_runners(folder, report)
+    return sorted(found, key=lambda r: LONGEST.index(r.name) if r.name in LONGEST else len(LONGEST))
+
+
+def pytest_runners(folder, report):
+    """A folder's tests; those of models/ that are marked as alone are apart."""
+    name = f"pytest-{folder.relative_to(ROOT / 'tests')}"
+    parts = {name: []}
+    if folder.name == "models":
+        parts = {name: ["-m", "not alone"], f"{name}-alone": ["-m", "alone"]}
+    return [
+        Runner(
+            part,
+            [
+                sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
+                f"--junitxml={report(part)}", *words, folder,
+            ],
+            report(part), alone=part.endswith("-alone"),
+        )
+        for part, words in parts.items()
+    ]
 
 
 def forbidden_skips(skipped, allowed_file):

@@ -54,6 +54,10 @@ checkpoint_every = 20
 ENVIRONMENT = os.environ | {"OMP_WAIT_POLICY": "passive"}
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "alone: measures time: nothing may run beside it")
+
+
 class Driver:
     """The driver in a folder of its own, with a configuration in it."""
 

@@ -88,6 +88,7 @@ def test_one_gpu_is_left_as_it_is_named(driver, monkeypatch):
     assert {call.split()[0] for call in calls} == {"gpu=7"}
 
 
+@pytest.mark.alone
 def test_a_run_ends_when_the_time_of_the_sweep_is_over(driver):
     words = ("--mixers", "palimpsa", "--rates", "1e-2", "--parallel", "2", "--seconds", "6")
     _, result = compare(driver, *words, steps=100000)

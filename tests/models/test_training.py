@@ -52,6 +52,7 @@ def test_demo_with_the_mixer_zeroed_stays_at_chance(driver):
 seeds = (1, 2, 3) if os.environ.get("RECURRA_TEST_ALL") else (1,)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("seed", seeds)
 def test_demo_reaches_its_target(driver, seed):
     validations, end = train_recall(driver, "--set", f"run.seed={seed}")

@@ -6,8 +6,8 @@
 #include "compiler/passes/RecToChunk.h"
 #include "compiler/target/cuda/KernelPrinter.h"
 #include "compiler/target/cuda/ScanSpans.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 #include "mlir/Parser/Parser.h"
@@ -72,22 +72,37 @@ CudaRun::~CudaRun() {
   }
 }
 
+static bool execute(ArrayRef<StringRef> words) {
+  return llvm::sys::ExecuteAndWait(words.front(), words) == 0;
+}
+
+/// Compiles through the compilers' cache, which knows a program by its text:
+/// from run to run most stay the same.
+static bool compile(StringRef folder) {
+  std::string object = (folder + "/program.o").str();
+  std::string library = (folder + "/program.so").str();
+  return execute({"/usr/bin/env", "-C", folder, "ccache", RECURRA_CXX,
+                  "-std=c++17", "-O1", "-w", "-fPIC", "-ffp-contract=fast",
+                  "-fno-slp-vectorize", "-I", RECURRA_SOURCE_DIR, "-c",
+                  "program.cpp"}) &&
+         execute(
+             {RECURRA_CXX, "-shared", "-fuse-ld=lld", "-o", library, object});
+}
+
 void CudaRun::build() {
-  SmallString<128> input, output;
-  int file = 0;
-  if (llvm::sys::fs::createTemporaryFile("recurra", "cpp", file, input) ||
-      llvm::sys::fs::createTemporaryFile("recurra", "so", output)) {
-    error = "no temporary file for the emulated program";
+  SmallString<128> folder;
+  std::error_code failure;
+  if (llvm::sys::fs::createUniqueDirectory("recurra", folder)) {
+    error = "no temporary folder for the emulated program";
     return;
   }
-  llvm::FileRemover inputRemover(input), outputRemover(output);
-  llvm::raw_fd_ostream(file, /*shouldClose=*/true) << source;
-  int status = llvm::sys::ExecuteAndWait(
-      RECURRA_CXX, {RECURRA_CXX, "-std=c++17", "-O1", "-w", "-shared", "-fPIC",
-                    "-ffp-contract=fast", "-fno-slp-vectorize", "-I",
-                    RECURRA_SOURCE_DIR, "-o", output, input});
-  library =
-      status == 0 ? dlopen(output.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  llvm::scope_exit remover(
+      [&] { (void)llvm::sys::fs::remove_directories(folder); });
+  llvm::raw_fd_ostream((folder + "/program.cpp").str(), failure) << source;
+  if (!failure && compile(folder)) {
+    library =
+        dlopen((folder + "/program.so").str().c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
   if (!library) {
     error = "the emulated program does not compile";
     return;
