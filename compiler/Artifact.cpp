@@ -125,6 +125,7 @@ void visit(Archive &archive, A &artifact) {
   archive.list(artifact.nests);
   archive.field(artifact.checkpointInterval);
   archive.field(artifact.spanTokens);
+  archive.field(artifact.fewHeads);
   archive.field(artifact.plan);
   archive.list(artifact.remarks);
 }

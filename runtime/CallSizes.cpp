@@ -84,12 +84,31 @@ Status checkPacking(const Spec &spec, const recurra_sizes &given) {
   return status.ok() && readable ? checkOffsets(given) : status;
 }
 
+/// How long a part of a sequence is, as a power of two, where so few tasks as
+/// heads and sequences make would leave most of a GPU idle; else 0. Results are
+/// the same to the bit, so it need not know which GPU that is.
+std::int64_t partBitsOf(const Artifact &artifact, const CallSizes &sizes) {
+  constexpr std::int64_t manyTasks = 128, longest = 11, shortest = 7;
+  std::int64_t heads = sizes.sequences * sizes.heads;
+  if (sizes.tokens > artifact.spanTokens || heads > artifact.fewHeads) {
+    return 0;
+  }
+  std::int64_t bits = longest;
+  while (bits > shortest && heads * (sizes.tokens >> bits) < manyTasks) {
+    --bits;
+  }
+  return sizes.tokens > 1 << bits ? bits : 0;
+}
+
 /// Of packed sequences only the most that there can be are known here; their
 /// lengths may lie on the device.
-void countSpans(std::int64_t tokens, CallSizes &sizes) {
+void countSpans(const Artifact &artifact, CallSizes &sizes) {
+  sizes.partBits = partBitsOf(artifact, sizes);
+  std::int64_t tokens =
+      sizes.partBits > 0 ? 1 << sizes.partBits : artifact.spanTokens;
   bool isLonger = tokens > 0 && sizes.tokens > tokens;
   std::int64_t perRow = isLonger ? (sizes.tokens - 1) / tokens + 1 : 1;
-  sizes.joins = isLonger ? 1 : 0;
+  sizes.joins = isLonger && sizes.partBits == 0 ? 1 : 0;
   sizes.spans = sizes.offsets && isLonger
                     ? sizes.tokens / tokens + sizes.sequences
                     : perRow * sizes.sequences;
@@ -99,8 +118,11 @@ void countSpans(std::int64_t tokens, CallSizes &sizes) {
 
 std::int64_t CallSizes::value(const std::string &symbol) const {
   const std::pair<const char *, std::int64_t> all[] = {
-      {"B", rows},      {"T", tokens}, {"H", heads}, {"Hg", headGroups},
-      {"N", sequences}, {"S", slots},  {"P", spans}, {"J", joins}};
+      {"B", rows},         {"T", tokens},
+      {"H", heads},        {"Hg", headGroups},
+      {"N", sequences},    {"S", slots},
+      {"P", spans},        {"J", joins},
+      {"A", partBits > 0}, {"C", partBits > 0 || joins > 0}};
   for (const auto &[name, size] : all) {
     if (symbol == name) {
       return size;
@@ -158,7 +180,7 @@ Status readSizes(const recurra_kernel &kernel, const recurra_sizes &given,
   sizes.offsets = given.offsets;
   std::int64_t interval = kernel.artifact.checkpointInterval;
   sizes.slots = (interval > 0 ? allTokens / interval : 0) + sizes.sequences;
-  countSpans(kernel.artifact.spanTokens, sizes);
+  countSpans(kernel.artifact, sizes);
   return {};
 }
 

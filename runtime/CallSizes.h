@@ -11,9 +11,11 @@ namespace recurra {
 struct CallSizes {
   std::int64_t rows = 0, tokens = 0, heads = 0, headGroups = 0, sequences = 0,
                slots = 0, spans = 0, joins = 0;
+  /// The logarithm to base 2 of the tokens of a part; 0: no parts.
+  std::int64_t partBits = 0;
   const std::int64_t *offsets = nullptr;
 
-  /// The number behind "B", "T", "H", "Hg", "N", "S", "P", "J" or a literal.
+  /// The number behind a symbol of Argument::shape or a literal.
   std::int64_t value(const std::string &symbol) const;
 
   /// The product of a symbolic shape; fails if it leaves 64 bits.

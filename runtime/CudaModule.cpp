@@ -151,8 +151,8 @@ Status runOnCuda(const recurra_kernel &kernel, const CallSizes &sizes,
     return cudaStatus(*driver, current.error, "entering the device");
   }
   std::vector<KernelBuffer> arguments = buffers;
-  KernelShape shape{sizes.rows, sizes.tokens, sizes.heads, sizes.sequences,
-                    sizes.offsets};
+  KernelShape shape{sizes.rows,      sizes.tokens,  sizes.heads,
+                    sizes.sequences, sizes.offsets, sizes.partBits};
   for (std::size_t i = 0; i < kernel.artifact.nests.size(); ++i) {
     const Nest &nest = kernel.artifact.nests[i];
     std::int64_t tasks = 0;

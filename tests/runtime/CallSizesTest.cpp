@@ -44,6 +44,45 @@ TEST(CallSizes, PackedSequencesHaveSlotsForTheMost) {
   EXPECT_EQ(spansOf(1, 1300, 3), Counts(5, 1));
 }
 
+/// The logarithm of a part's tokens and the slots of parts, where up to 64
+/// heads are few and a span has 4096 tokens.
+std::pair<std::int64_t, std::int64_t> partsOf(std::int64_t batch,
+                                              std::int64_t tokens,
+                                              std::int64_t heads,
+                                              std::int64_t fewHeads = 64) {
+  recurra_kernel kernel;
+  kernel.spec.target = "cuda";
+  kernel.artifact.spanTokens = 4096;
+  kernel.artifact.fewHeads = fewHeads;
+  recurra_sizes given{};
+  given.batch = batch;
+  given.tokens = tokens;
+  given.heads = heads;
+  CallSizes sizes;
+  Status status = readSizes(kernel, given, sizes);
+  EXPECT_TRUE(status.ok()) << status.message;
+  EXPECT_EQ(sizes.value("A"), sizes.partBits > 0);
+  EXPECT_EQ(sizes.value("J"), tokens > 4096);
+  EXPECT_EQ(sizes.value("C"), sizes.partBits > 0 || tokens > 4096);
+  return {sizes.partBits, sizes.value("P")};
+}
+
+TEST(CallSizes, FewHeadsAreWalkedInParts) {
+  EXPECT_EQ(partsOf(1, 4096, 16), Counts(9, 8));
+  EXPECT_EQ(partsOf(1, 4096, 64), Counts(11, 2));
+  EXPECT_EQ(partsOf(2, 300, 2), Counts(7, 6));
+  EXPECT_EQ(partsOf(1, 129, 1), Counts(7, 2));
+}
+
+TEST(CallSizes, NoPartsWhereHeadsFillAGpuOrSequencesAreShortOrLong) {
+  EXPECT_EQ(partsOf(1, 4096, 65), Counts(0, 1));
+  EXPECT_EQ(partsOf(8, 4096, 16), Counts(0, 8));
+  EXPECT_EQ(partsOf(1, 128, 16), Counts(0, 1));
+  EXPECT_EQ(partsOf(1, 0, 16), Counts(0, 1));
+  EXPECT_EQ(partsOf(1, 4097, 16), Counts(0, 2));
+  EXPECT_EQ(partsOf(1, 4096, 16, 0), Counts(0, 1));
+}
+
 /// Kernels that count in 32 bits say so; no number wraps.
 TEST(CallSizes, MoreTasksThanAKernelCountsAreRefused) {
   CallSizes sizes;

@@ -125,9 +125,8 @@ public:
     artifact.nests = std::move(program.nests);
     llvm::append_range(artifact.workspaces, program.workspaces);
     artifact.spanTokens = program.spanTokens;
-    if (program.spanTokens > 0) {
-      artifact.plan += cuda::spansInPlan(program.spanTokens);
-    }
+    artifact.fewHeads = program.fewHeads;
+    artifact.plan += cuda::spansInPlan(program);
     return true;
   }
 

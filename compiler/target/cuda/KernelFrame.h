@@ -6,6 +6,7 @@
 #include "compiler/target/cpu/BodyGraph.h"
 #include "compiler/target/cuda/KernelText.h"
 #include "compiler/target/cuda/LaneLayout.h"
+#include "compiler/target/cuda/SpanText.h"
 
 namespace recurra::cuda {
 
@@ -18,18 +19,6 @@ struct Home {
     std::int64_t fixed = -1; ///< this position alone, if not negative
   };
   llvm::SmallVector<Step, 4> steps;
-};
-
-/// A span at run time; `valid` is empty if it always equals the capacity.
-struct SpanText {
-  mlir::StringAttr axis;
-  std::int64_t capacity = 1;
-  std::string origin, valid;
-};
-
-struct SequenceText {
-  std::string row, start, length, first;
-  std::string begin = "0", end = ""; ///< of the tokens that a task has
 };
 
 /// Memory as one tile sees it: a typed pointer to its first element, and what
@@ -90,6 +79,8 @@ public:
 
   std::int64_t tokenParts = 1; ///< tasks that share a sequence's tokens
   std::int64_t spanTokens = 0; ///< that a task has; 0: all of a sequence
+  bool hasParts = false;       ///< fewer if a call's sequences are in parts
+  std::int64_t pieces = 1;     ///< of a matrix, each with a task of its own
   std::string taskText = "task", taskType = "Index"; ///< of the one entered
   void enterTask();
   std::string countOf(mlir::Value span);

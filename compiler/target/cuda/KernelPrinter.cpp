@@ -7,9 +7,9 @@
 #include "compiler/target/cuda/PointPrelude.h"
 #include "compiler/target/cuda/PointPrinter.h"
 #include "compiler/target/cuda/Prelude.h"
+#include "compiler/target/cuda/ScanAhead.h"
 #include "compiler/target/cuda/ScanCorrections.h"
 #include "compiler/target/cuda/ScanPrelude.h"
-#include "compiler/target/cuda/ScanPrinter.h"
 #include "compiler/target/cuda/ScanSpanKernels.h"
 #include "compiler/target/cuda/VectorMemory.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -323,6 +323,28 @@ std::string Program::text() const {
   return all;
 }
 
+/// Prints the walk ahead of parts, if there can be one.
+static void printAhead(func::FuncOp function, ScanForm &form, const Nest &walk,
+                       const cpu::AxisOrder &order, Program &program) {
+  if (!canWalkAhead(form)) {
+    return;
+  }
+  Nest nest = walk, own = walk;
+  std::string why;
+  std::unique_ptr<ScanForm> aheadForm = form.withoutResults();
+  ScanTiles tiles = tilesOf(form);
+  ScanPrinter walkPrinter(form, tiles, nest, order);
+  ScanPrinter ahead(*aheadForm, aheadTiles(form, tiles), own, order);
+  form.hasParts = walkPrinter.isPrintable(why) && ahead.isPrintable(why) &&
+                  ahead.hasStepsOf(walkPrinter);
+  if (form.hasParts) {
+    ahead.goAheadOf(walkPrinter);
+    program.kernels.push_back(ahead.print(function));
+    program.nests.push_back(own);
+    program.fewHeads = fewHeads(form);
+  }
+}
+
 /// Cuts spans, if the form can: prints the kernels around the walk.
 static void printSpans(func::FuncOp function, ScanForm &form, const Nest &walk,
                        const cpu::AxisOrder &order, Program &program,
@@ -338,6 +360,7 @@ static void printSpans(func::FuncOp function, ScanForm &form, const Nest &walk,
     return;
   }
   program.spanTokens = form.spanTokens;
+  printAhead(function, form, walk, order, program);
   program.workspaces = spanWorkspaces(function, form, tiles, walk);
   auto add = [&]<typename Printer>(Program &to) {
     Nest own = walk;
@@ -354,8 +377,16 @@ static void printSpans(func::FuncOp function, ScanForm &form, const Nest &walk,
   }
 }
 
-std::string spansInPlan(std::int64_t tokens) {
-  return ", spans of " + std::to_string(tokens) + " tokens side by side";
+std::string spansInPlan(const Program &program) {
+  if (program.spanTokens == 0) {
+    return "";
+  }
+  return ", spans of " + std::to_string(program.spanTokens) +
+         " tokens side by side" +
+         (program.fewHeads > 0
+              ? ", parts of fewer up to " + std::to_string(program.fewHeads) +
+                    " heads of all sequences"
+              : "");
 }
 
 Program printProgram(func::FuncOp function) {
@@ -373,7 +404,7 @@ Program printProgram(func::FuncOp function) {
     printSpans(function, *forms.front(), nests.front(), order, program, behind);
   }
   bool hasSpans = program.spanTokens > 0;
-  program.head += hasSpans ? spansInPlan(program.spanTokens) : "";
+  program.head += spansInPlan(program);
   program.head += std::string(prelude) + (isScan ? scanPrelude : "") +
                   (hasSpans ? spanPrelude : "");
   std::size_t buffers = function.getNumArguments() + program.workspaces.size() +

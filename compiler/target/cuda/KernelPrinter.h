@@ -15,6 +15,7 @@ struct Program {
   std::vector<Nest> nests; ///< without registers: nothing is compiled yet
   std::vector<Workspace> workspaces; ///< behind those of the function
   std::int64_t spanTokens = 0;       ///< as Artifact has it
+  std::int64_t fewHeads = 0;         ///< likewise
 
   std::string text() const;
 };
@@ -22,7 +23,7 @@ struct Program {
 Program printProgram(mlir::func::FuncOp function);
 
 /// What a plan says of spans, behind the rest.
-std::string spansInPlan(std::int64_t tokens);
+std::string spansInPlan(const Program &program);
 
 /// Marks a function whose plan has the scan form.
 inline constexpr llvm::StringLiteral scanAttr = "cuda.scan";

@@ -6,7 +6,7 @@
 const char *const recurra::cuda::prelude = R"cuda(
 typedef long long Index;
 struct Buffer { char *data; Index strides[8]; };
-struct Shape { Index rows, tokens, heads, sequences; const Index *offsets; };
+struct Shape { Index rows, tokens, heads, sequences; const Index *offsets; Index partBits; };
 struct bf16 { unsigned short bits; };
 struct f16 { unsigned short bits; };
 

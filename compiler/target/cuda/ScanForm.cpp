@@ -514,4 +514,23 @@ std::unique_ptr<ScanForm> ScanForm::find(chunk::ForallOp forall,
   return isFound ? std::move(form) : nullptr;
 }
 
+std::int64_t ScanForm::slices() const {
+  if (!slice) {
+    return 1;
+  }
+  auto type = cast<chunk::SpanType>(slice.getType());
+  return cpu::ceilDiv(chunk::getExtent(forall, type.getAxis()),
+                      type.getCapacity());
+}
+
+std::unique_ptr<ScanForm> ScanForm::withoutResults() const {
+  std::string none;
+  std::unique_ptr<ScanForm> form = find(forall, *order, none);
+  form->isAhead = true;
+  form->reduces.clear();
+  form->stores.clear();
+  form->totals.clear();
+  return form;
+}
+
 } // namespace recurra::cuda

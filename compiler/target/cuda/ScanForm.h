@@ -35,6 +35,9 @@ public:
   static std::unique_ptr<ScanForm>
   find(chunk::ForallOp forall, const cpu::AxisOrder &order, std::string &why);
 
+  /// The same loops without their sums and all that is made of those.
+  std::unique_ptr<ScanForm> withoutResults() const;
+
   chunk::ForallOp forall;
   const cpu::AxisOrder *order = nullptr;
   chunk::ForOp runs, trace, tokens; ///< trace: null unless reverse
@@ -43,7 +46,10 @@ public:
   std::int64_t rowExtent = 0, columnExtent = 0; ///< of the user's axes
   std::int64_t interval = 0;                    ///< tokens of a run
   std::int64_t spanTokens = 0; ///< that a task has; 0: all of a sequence
-  mlir::Value slice; ///< the span of the axis that blocks share out, if any
+  bool hasParts = false; ///< shorter sequences may be walked in parts, too
+  bool isAhead = false;  ///< what the walk ahead of them needs: no results
+  mlir::Value slice;     ///< the span of the axis that blocks share out, if any
+  std::int64_t slices() const; ///< that blocks share out
   std::unique_ptr<cpu::BodyGraph> top, run, walk, body;
   llvm::SmallVector<ScanState> states;
   llvm::SmallVector<ScanCarry> adjoints, totals;

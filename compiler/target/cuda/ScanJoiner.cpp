@@ -15,8 +15,8 @@ std::string SpanJoiner::print(func::FuncOp function) {
   f.tokenParts = ceilDiv(fours, joiners);
   printHead(function);
   openTasks();
-  f.text.line("const Index count = spansOf<" + number(form.spanTokens) + ">(" +
-              sequence().length + ");");
+  f.text.line("const Index count = spansOf(" + spanCut(form.spanTokens, false) +
+              ", " + sequence().length + ");");
   f.text.line(
       "const int at = " +
       (f.tokenParts > 1 ? "(int)part * " + number(joiners) + " + " : "") +
@@ -111,8 +111,8 @@ std::string SpanJoiner::factorIndex() const {
 void SpanJoiner::printSteps() {
   std::int64_t batch = form.hasVectorDecay() ? 4 : 8;
   std::string slot = f.text.name("slot");
-  f.text.line("const Index " + slot + " = firstSlot<" +
-              number(form.spanTokens) + ">(shape, " +
+  f.text.line("const Index " + slot + " = firstSlot(" +
+              spanCut(form.spanTokens, false) + ", shape, " +
               f.spans[cast<chunk::ForallOp>(*form.forall).getSpan(0)].origin +
               ")" + (form.isReverse ? " + count - 1;" : ";"));
   f.text.line("Four *const entered = reinterpret_cast<Four *>(" +
@@ -187,7 +187,7 @@ void SpanJoiner::printTotals() {
       "const float *const own = " +
       spanPlace(
           f, form, "spanTotals",
-          "firstSlot<" + number(form.spanTokens) + ">(shape, " +
+          "firstSlot(" + spanCut(form.spanTokens, false) + ", shape, " +
               f.spans[cast<chunk::ForallOp>(*form.forall).getSpan(0)].origin +
               ")") +
       ";");

@@ -58,6 +58,10 @@ ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
     : form(form), tiles(tiles), nest(nest), f(form.forall, order),
       values(form, this->tiles) {
   f.spanTokens = form.spanTokens;
+  if (form.isAhead) {
+    f.pieces = ceilDiv(extentOf(form.rows), tiles.rows()) *
+               ceilDiv(extentOf(form.columns), tiles.columns());
+  }
   f.taskType = "unsigned"; // a division of 64 bits is a hundred instructions
   nest.mostTasks = std::numeric_limits<unsigned>::max();
   for (const char *name : names) {
@@ -165,6 +169,9 @@ std::string ScanKernel::syncProducers() const {
 void ScanKernel::openTasks() {
   f.text.open("for (Index task = blockIdx.x; task < tasks; task += gridDim.x)");
   f.enterTask();
+  if (form.isAhead) {
+    printPiece();
+  }
   scalars.clear();
   for (cpu::Nest &part : form.top->getNests()) {
     for (Node *node : part.nodes) {
@@ -200,35 +207,72 @@ void ScanKernel::closeUnits() {
   f.text.close();
 }
 
-std::string ScanKernel::countOf(StringAttr axis, std::int64_t extent) {
-  if (!form.slice ||
-      cast<chunk::SpanType>(form.slice.getType()).getAxis() != axis) {
-    return std::to_string(extent);
-  }
-  const SpanText &span = f.spans[form.slice];
-  return span.valid.empty() ? std::to_string(span.capacity) : span.valid;
-}
-
-bool ScanKernel::isPadded(StringAttr axis, std::int64_t width) const {
-  std::int64_t extent = axis == form.rows ? form.rowExtent : form.columnExtent;
+/// Entries that a task has of an axis, of which its blocks have pieces.
+std::int64_t ScanKernel::extentOf(StringAttr axis) const {
   if (form.slice) {
     auto type = cast<chunk::SpanType>(form.slice.getType());
     if (type.getAxis() == axis) {
-      return type.getCapacity() != width || extent % width != 0;
+      return type.getCapacity();
     }
   }
-  return extent != width;
+  return axis == form.rows ? form.rowExtent : form.columnExtent;
+}
+
+std::int64_t ScanKernel::widthOf(StringAttr axis) const {
+  return axis == form.rows ? tiles.rows() : tiles.columns();
+}
+
+/// Where a block's piece of a matrix begins; empty: it has all of it.
+std::string ScanKernel::originOf(StringAttr axis) const {
+  return !form.isAhead ? "" : axis == form.rows ? "rowOrigin" : "columnOrigin";
+}
+
+std::string ScanKernel::countOf(StringAttr axis) {
+  std::string count = number(extentOf(axis));
+  if (form.slice &&
+      cast<chunk::SpanType>(form.slice.getType()).getAxis() == axis) {
+    const SpanText &span = f.spans[form.slice];
+    count = span.valid.empty() ? count : span.valid;
+  }
+  if (!form.isAhead) {
+    return count;
+  }
+  std::string width = number(widthOf(axis));
+  std::string left = count + " - " + originOf(axis);
+  return isPadded(axis)
+             ? "(" + left + " < " + width + " ? " + left + " : " + width + ")"
+             : width;
+}
+
+bool ScanKernel::isPadded(StringAttr axis) const {
+  std::int64_t all = axis == form.rows ? form.rowExtent : form.columnExtent;
+  std::int64_t extent = extentOf(axis), width = widthOf(axis);
+  return form.isAhead ? extent % width != 0 || all % width != 0
+                      : extent != width || all % extent != 0;
 }
 
 bool ScanKernel::holdsMatrix() const {
-  auto fits = [&](StringAttr axis, std::int64_t extent, std::int64_t width) {
-    auto slice = form.slice ? cast<chunk::SpanType>(form.slice.getType())
-                            : chunk::SpanType();
-    return (slice && slice.getAxis() == axis ? slice.getCapacity() : extent) <=
-           width;
-  };
-  return fits(form.rows, form.rowExtent, tiles.rows()) &&
-         fits(form.columns, form.columnExtent, tiles.columns());
+  return form.isAhead || (extentOf(form.rows) <= tiles.rows() &&
+                          extentOf(form.columns) <= tiles.columns());
+}
+
+/// Of a task's matrices, and of its tokens: all but the last part's, on the way
+/// back all but the first's.
+void ScanKernel::printPiece() {
+  std::string rowPieces = number(ceilDiv(extentOf(form.rows), tiles.rows()));
+  f.text.line("const int rowOrigin = " +
+              (f.pieces > 1 ? "piece % " + rowPieces + " * " : "0 * ") +
+              number(tiles.rows()) + ", columnOrigin = " +
+              (f.pieces > 1 ? "piece / " + rowPieces + " * " : "0 * ") +
+              number(tiles.columns()) + ";");
+  SequenceText &tokens = f.sequences[sequenceSpan()];
+  std::string &limit = form.isReverse ? tokens.begin : tokens.end;
+  limit = f.text.name(form.isReverse ? "begin" : "end");
+  f.text.line("const Index " + limit + " = " +
+              (form.isReverse
+                   ? "(Index)1"
+                   : "(" + tokens.length + " - 1) >> shape.partBits") +
+              " << shape.partBits;");
 }
 
 std::string ScanKernel::guarded(const std::string &value) {
@@ -238,10 +282,10 @@ std::string ScanKernel::guarded(const std::string &value) {
 
 std::string ScanKernel::inside(StringRef row, StringRef column) {
   std::string condition;
-  if (isPadded(form.rows, tiles.rows())) {
+  if (isPadded(form.rows)) {
     condition = row.str() + " < " + rowsHere();
   }
-  if (isPadded(form.columns, tiles.columns())) {
+  if (isPadded(form.columns)) {
     condition += (condition.empty() ? "" : " && ") + column.str() + " < " +
                  columnsHere();
   }
@@ -275,6 +319,8 @@ std::string ScanKernel::addressOf(Value buffer, OperandRange indices,
       add("(" + f.spans[span].origin + ")" + by);
     } else {
       std::string index = (axis == form.rows ? row : column).str();
+      std::string from = originOf(axis);
+      index = from.empty() ? index : from + " + " + index;
       add(isSlice ? f.spans[span].origin + " + " + index : index);
     }
   }
@@ -324,15 +370,14 @@ std::string ScanKernel::boundary(const Node *node, StringRef row,
         "widen(" +
         addressOf(load.getBuffer(), load.getIndices(), "", row, column) + ")";
     std::string condition;
-    auto guard = [&](StringAttr axis, std::int64_t width, StringRef index,
-                     const std::string &end) {
-      if (cpu::hasAxis(node->axes, axis) && isPadded(axis, width)) {
+    auto guard = [&](StringAttr axis, StringRef index, const std::string &end) {
+      if (cpu::hasAxis(node->axes, axis) && isPadded(axis)) {
         condition += (condition.empty() ? "" : " && ") +
                      ("(" + index.str() + ") < " + end);
       }
     };
-    guard(form.rows, tiles.rows(), row, rowsHere());
-    guard(form.columns, tiles.columns(), column, columnsHere());
+    guard(form.rows, row, rowsHere());
+    guard(form.columns, column, columnsHere());
     return condition.empty() ? value
                              : "(" + condition + " ? " + value + " : 0)";
   }

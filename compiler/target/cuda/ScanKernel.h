@@ -10,14 +10,6 @@
 
 namespace recurra::cuda {
 
-/// A token's vector as it lies in the user's memory.
-struct ScanVector {
-  const Node *load = nullptr;
-  std::string name;
-  std::int64_t pitch = 0, offset = 0; ///< elements, bytes
-  bool isTraced = false;              ///< needed to walk to the segments' ends
-};
-
 class ScanKernel {
 protected:
   ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
@@ -26,6 +18,7 @@ protected:
   static std::string number(std::int64_t x) { return std::to_string(x); }
   /// The sequence that a task walks along.
   const SequenceText &sequence() { return f.sequences[sequenceSpan()]; }
+  mlir::Value sequenceSpan() const;
 
   // Memory.
   /// One element as an lvalue. Axes that the access keeps are indexed by `row`
@@ -39,9 +32,9 @@ protected:
   std::string boundary(const Node *node, llvm::StringRef row,
                        llvm::StringRef column);
   /// Entries of the axes that this block has.
-  std::string rowsHere() { return countOf(form.rows, form.rowExtent); }
-  std::string columnsHere() { return countOf(form.columns, form.columnExtent); }
-  bool isPadded(mlir::StringAttr axis, std::int64_t width) const;
+  std::string rowsHere() { return countOf(form.rows); }
+  std::string columnsHere() { return countOf(form.columns); }
+  bool isPadded(mlir::StringAttr axis) const;
   /// The tiles cover what a block has of a matrix.
   bool holdsMatrix() const;
   /// Where entry i of a vector lies: a lane's entries side by side.
@@ -113,8 +106,11 @@ protected:
 
 private:
   std::string loopResult(const Node *node) const;
-  std::string countOf(mlir::StringAttr axis, std::int64_t extent);
-  mlir::Value sequenceSpan() const;
+  std::int64_t extentOf(mlir::StringAttr axis) const;
+  std::int64_t widthOf(mlir::StringAttr axis) const;
+  std::string countOf(mlir::StringAttr axis);
+  std::string originOf(mlir::StringAttr axis) const;
+  void printPiece();
 };
 
 } // namespace recurra::cuda

@@ -171,8 +171,7 @@ void SpanLocals::printFactor(const SpanFactor &factor) {
   unrolled("p", perLane);
   f.text.line("const int i = word / 32 * " + number(isRow ? 16 : 8) +
               " + word % 32 / 4" + (isRow ? " + p % 2 * 8" : "") + ";");
-  bool padded = isPadded(isRow ? form.rows : form.columns,
-                         isRow ? tiles.rows() : tiles.columns());
+  bool padded = isPadded(isRow ? form.rows : form.columns);
   if (padded) {
     f.text.line("const bool isEntry = i < " +
                 (isRow ? rowsHere() : columnsHere()) + ";");

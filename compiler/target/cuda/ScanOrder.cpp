@@ -8,20 +8,9 @@ using namespace mlir;
 
 namespace recurra::cuda {
 
-/// Tasks that differ in their slice alone, which take equally long.
-std::int64_t ScanProducers::slicesOfItem() const {
-  if (!form.slice) {
-    return 1;
-  }
-  auto type = cast<chunk::SpanType>(form.slice.getType());
-  std::int64_t extent =
-      type.getAxis() == form.columns ? form.columnExtent : form.rowExtent;
-  return ceilDiv(extent, type.getCapacity());
-}
-
 /// What an item takes: how fast its states decay, at a few tokens.
 void ScanProducers::printCosts() {
-  std::string slices = number(slicesOfItem());
+  std::string slices = number(form.slices());
   f.text.line("#pragma unroll 1");
   f.text.open("for (unsigned x = threadIdx.x; x < 4 * items; x += " +
               number(32 * tiles.warps()) + ")");
@@ -47,7 +36,7 @@ void ScanProducers::printOrder() {
   if (!isOrdered()) {
     return;
   }
-  std::string slices = number(slicesOfItem());
+  std::string slices = number(form.slices());
   f.text.line("const unsigned items = (unsigned)tasks / " + slices + ";");
   f.text.line(
       "const bool isOrdered = tasks > gridDim.x && items <= " +

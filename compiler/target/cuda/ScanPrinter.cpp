@@ -354,16 +354,52 @@ bool ScanPrinter::isPrintable(std::string &why) {
          refuse("its sums do not fit the roles of a block");
 }
 
+bool ScanPrinter::hasStepsOf(const ScanPrinter &walk) const {
+  auto isTheirs = [&](const ScanProduct &product) {
+    return llvm::any_of(walk.values.products.list, [&](auto &other) {
+      return isSameProduct(product, other) &&
+             product.rowParts == other.rowParts &&
+             product.columnParts == other.columnParts;
+    });
+  };
+  // On the way forward through a run states may get sixteen tokens at a time.
+  bool readsStates = llvm::any_of(form.adjoints, [&](const ScanCarry &adjoint) {
+    return dependsOn(adjoint.value, [&](const Node *node) {
+      return form.oldState(node) >= 0 || form.newState(node) >= 0;
+    });
+  });
+  return isExact == walk.isExact &&
+         (!readsStates || fragments.areUsed() == walk.fragments.areUsed()) &&
+         values.products.list.size() == walk.values.products.list.size() &&
+         llvm::all_of(values.products.list, isTheirs) &&
+         llvm::none_of(values.operands, [](const auto &operand) {
+           return operand->node && hasSum(operand->node);
+         });
+}
+
+void ScanPrinter::goAheadOf(const ScanPrinter &walk) {
+  walkTiles = walk.tiles;
+  walkSpan = walk.form.spanTokens;
+}
+
 //===----------------------------------------------------------------------===//
 // The kernel
 //===----------------------------------------------------------------------===//
 
 std::string ScanPrinter::print(func::FuncOp function) {
+  nest.entry += form.isAhead ? "_ahead" : "";
   printHead();
   printBuffers(function, f);
-  if (form.spanTokens > 0) {
+  if (form.spanTokens > 0 || form.isAhead) {
     printSpanBuffers(function, f, form);
+  }
+  if (form.spanTokens > 0) {
+    f.hasParts = form.hasParts;
     nest.tasks.front() = "P";
+  }
+  if (form.isAhead) {
+    nest.tasks.insert(nest.tasks.begin(), "A");
+    nest.tasks.push_back(number(f.pieces));
   }
   layOut();
   printShared();
@@ -408,16 +444,19 @@ void ScanPrinter::printRoles() {
   f.text.open("if (warp < " + number(firstAdder) + ")");
   printProducers();
   f.text.close();
-  f.text.open(spare > 0 ? "else if (warp >= " + number(firstAdder + spare) + ")"
-                        : "else");
-  std::string thread = "threadIdx.x - " + number(32 * firstAdder);
-  if (spare > 0) {
-    f.text.line("addUp(" + thread + ");");
-  } else {
-    f.text.line("const int thread = " + thread + ";");
-    printAdders();
+  if (tiles.adderWarps > 0) {
+    f.text.open(spare > 0
+                    ? "else if (warp >= " + number(firstAdder + spare) + ")"
+                    : "else");
+    std::string thread = "threadIdx.x - " + number(32 * firstAdder);
+    if (spare > 0) {
+      f.text.line("addUp(" + thread + ");");
+    } else {
+      f.text.line("const int thread = " + thread + ";");
+      printAdders();
+    }
+    f.text.close();
   }
-  f.text.close();
   f.text.close();
 }
 
@@ -431,13 +470,15 @@ void ScanPrinter::printHead() {
                  cast<chunk::SpanType>(form.slice.getType()).getAxis().str()
            : std::string()) +
       ". Rows of a matrix: " + rows + ", columns: " + columns + ".");
-  f.text.comment(number(tiles.computeWarps()) + " warps walk, each with " +
-                 number(16 * tiles.rowTiles) + " x " +
-                 number(8 * tiles.columnTiles) + " of it; " +
-                 number(tiles.producerWarps) + " prepare vectors, " +
-                 number(tiles.adderWarps) + " add up sums.");
+  f.text.comment(
+      number(tiles.computeWarps()) + " warps walk, each with " +
+      number(16 * tiles.rowTiles) + " x " + number(8 * tiles.columnTiles) +
+      " of it; " + number(tiles.producerWarps) + " prepare vectors" +
+      (form.isAhead ? "; ahead of those that walk parts."
+                    : ", " + number(tiles.adderWarps) + " add up sums."));
   f.text.line("extern \"C\" __global__ void __launch_bounds__(" +
-              number(32 * tiles.warps()) + ", 1)");
+              number(32 * tiles.warps()) +
+              (form.isAhead && tiles.warps() <= 8 ? ", 2)" : ", 1)"));
   f.text.open(nest.entry +
               "(const __grid_constant__ Buffers buffers,\n        const "
               "__grid_constant__ Shape shape, Index tasks, char *scratch)");
@@ -482,7 +523,9 @@ void ScanPrinter::printShared() {
                 ");");
   };
   initialise("staged", tiles.producerWarps);
-  initialise("added", tiles.adderWarps);
+  if (tiles.adderWarps > 0) {
+    initialise("added", tiles.adderWarps);
+  }
   f.text.close();
   std::int64_t constants = zeroFloats() + 2 * tiles.columnTiles;
   f.text.open("for (int i = threadIdx.x; i < " + number(constants) +

@@ -17,6 +17,11 @@ public:
   /// False if the form does not fit a block, and why; then nothing may be
   /// printed.
   bool isPrintable(std::string &why);
+  /// Another one's elements go through the same steps as this one's: what has
+  /// been found printable is laid out.
+  bool hasStepsOf(const ScanPrinter &walk) const;
+  /// What comes behind, whose spans this one walks ahead of.
+  void goAheadOf(const ScanPrinter &walk);
   std::string print(mlir::func::FuncOp function);
 
 private:

@@ -118,7 +118,9 @@ void ScanProducers::printTracedVectors() {
 /// A unit is ready: for the warps that walk, and for those that add.
 void ScanProducers::printStaged() {
   f.text.line("arrive(staged + unit % 2, lane);");
-  f.text.line(numbered("arrive", "staged"));
+  if (tiles.adderWarps > 0) {
+    f.text.line(numbered("arrive", "staged"));
+  }
 }
 
 /// Backward, and where the warps that prepare have few registers, pointers to
@@ -350,8 +352,7 @@ void ScanProducers::printVectorsByEntry(bool isTraced) {
 /// first: the compiler cannot tell it from what is written.
 void ScanProducers::printEntry(bool isRow, bool isTraced,
                                const std::string &from, const std::string &to) {
-  bool padded = isPadded(isRow ? form.rows : form.columns,
-                         isRow ? tiles.rows() : tiles.columns());
+  bool padded = isPadded(isRow ? form.rows : form.columns);
   f.text.line("const int place = " + placeOf(isRow) + ";");
   if (padded) {
     f.text.line("const bool isEntry = i < " +

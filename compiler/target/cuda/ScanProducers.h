@@ -15,7 +15,8 @@ protected:
   /// Blocks take tasks in an order of their own: decays are numbers, and a
   /// segment's end has to be walked to.
   bool isOrdered() const {
-    return form.isReverse && form.decay && form.decay->axes.empty();
+    return form.isReverse && !form.isAhead && form.decay &&
+           form.decay->axes.empty();
   }
   void printOrder();
   static constexpr std::int64_t mostItems = 512; ///< that are put in order
@@ -27,7 +28,6 @@ protected:
   std::string sequenceName; ///< the token whose numbers are prepared
 
 private:
-  std::int64_t slicesOfItem() const;
   void printCosts();
   void printUnit();
   void printStaged();

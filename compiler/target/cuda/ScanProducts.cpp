@@ -15,7 +15,7 @@ bool ScanProducts::isExact(const Node *node) {
   return load.getBuffer().getType().getElement().isBF16();
 }
 
-static bool isSameProduct(const ScanProduct &x, const ScanProduct &y) {
+bool isSameProduct(const ScanProduct &x, const ScanProduct &y) {
   return x.isAddition == y.isAddition && x.isNegative == y.isNegative &&
          x.rowDegree == y.rowDegree && x.columnDegree == y.columnDegree &&
          isSame(x.row, y.row) && isSame(x.column, y.column);

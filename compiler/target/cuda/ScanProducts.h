@@ -28,6 +28,9 @@ struct ScanProduct {
   std::int64_t slots() const { return std::max(rowParts, columnParts); }
 };
 
+/// Of the same vectors, for the same purpose.
+bool isSameProduct(const ScanProduct &x, const ScanProduct &y);
+
 /// The products of one kernel that share an instruction's eight slots.
 class ScanProducts {
 public:

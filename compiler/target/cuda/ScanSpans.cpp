@@ -20,7 +20,8 @@ void reserveSpanNames(KernelText &text) {
         "entered",      "factors",      "part",      "low",       "high",
         "perFour",      "spanTotals",   "changes",   "whole",     "inner",
         "change",       "result",       "r",         "wide0",     "wide1",
-        "wide2",        "wide3",        "waiting",   "step"}) {
+        "wide2",        "wide3",        "waiting",   "step",      "SpanCut",
+        "rowOrigin",    "columnOrigin", "carriedAt"}) {
     text.name(name);
   }
 }
@@ -125,7 +126,8 @@ std::vector<Workspace> spanWorkspaces(func::FuncOp function,
        {stateFloats(form, tiles), decays, totalFloats(form, tiles)}) {
     Workspace &workspace = workspaces.emplace_back();
     workspace.dtype = DType::F32;
-    workspace.shape = {"J", "P"};
+    bool isCarried = workspaces.size() == 1;
+    workspace.shape = {isCarried && form.hasParts ? "C" : "J", "P"};
     llvm::append_range(workspace.shape, ArrayRef(nest.tasks).drop_front());
     workspace.shape.push_back(std::to_string(floats));
   }
@@ -172,6 +174,30 @@ std::string spanPlace(KernelFrame &f, const ScanForm &form, StringRef buffer,
 // The walk
 //===----------------------------------------------------------------------===//
 
+/// What a slot has been given, as the lanes hold it.
+void ScanWalkers::loadCarried(ArrayRef<std::string> matrices,
+                              const std::string &slot) {
+  f.text.line("const Four *const entered = reinterpret_cast<const Four *>(" +
+              spanPlace(f, form, "carries", slot) + ") + threadIdx.x;");
+  std::string place = form.isReverse ? placeOfElement : "e";
+  unrolled("n", tiles.columnTiles);
+  unrolled("a", tiles.rowTiles);
+  for (auto [i, matrix] : llvm::enumerate(matrices)) {
+    f.text.open("");
+    f.text.line("const Four four = entered[(" +
+                number(i * tiles.rowTiles * tiles.columnTiles) + " + a * " +
+                number(tiles.columnTiles) + " + n) * " +
+                number(32 * tiles.computeWarps()) + "];");
+    unrolled("e", 4);
+    f.text.line(matrix + "[a][n][e] = " + guarded("four.x[" + place + "]") +
+                ";");
+    f.text.close();
+    f.text.close();
+  }
+  f.text.close();
+  f.text.close();
+}
+
 /// All spans but the first begin with what was left for them.
 void ScanWalkers::printEntered() {
   if (form.spanTokens == 0) {
@@ -182,29 +208,27 @@ void ScanWalkers::printEntered() {
     return;
   }
   f.text.open("if (span.number > 0)");
-  f.text.line("const Four *const entered = reinterpret_cast<const Four *>(" +
-              spanPlace(f, form, "carries", "slot - 1") + ") + threadIdx.x;");
-  unrolled("n", tiles.columnTiles);
-  unrolled("a", tiles.rowTiles);
-  for (auto [i, state] : llvm::enumerate(stateNames)) {
-    loadFour(state, "entered[(" +
-                        number(i * tiles.rowTiles * tiles.columnTiles) +
-                        " + a * " + number(tiles.columnTiles) + " + n) * " +
-                        number(32 * tiles.computeWarps()) + "]");
-  }
-  f.text.close();
-  f.text.close();
+  loadCarried(stateNames, "slot - 1");
   f.text.close();
 }
 
-/// Backward, what the spans behind hand on is added later.
+/// Backward, what the spans behind hand on is added later; a part has it.
 void ScanWalkers::printNothingArrived() {
   f.text.open("if (span.number + 1 < span.count)");
+  if (form.hasParts) {
+    f.text.open("if (shape.partBits > 0)");
+    loadCarried(adjointNames, "slot");
+    f.text.close();
+    f.text.open("else");
+  }
   openElements();
   for (const std::string &adjoint : adjointNames) {
     f.text.line(adjoint + "[a][n][e] = 0;");
   }
   closeElements();
+  if (form.hasParts) {
+    f.text.close();
+  }
   f.text.close();
 }
 
@@ -212,7 +236,11 @@ void ScanWalkers::printNothingArrived() {
 /// them may be anything, and must not meet the others in sums. Stored in
 /// another order than that of operands, they would be copied for every token.
 void ScanWalkers::printHandedOn() {
-  f.text.open("if (span.count > 1)");
+  if (form.hasParts) {
+    f.text.line("if (shape.partBits > 0 && span.number > 0) continue;");
+  }
+  f.text.open(std::string("if (span.count > 1") +
+              (form.hasParts ? " && shape.partBits == 0)" : ")"));
   f.text.line("Four *const own = reinterpret_cast<Four *>(" +
               spanPlace(f, form, "carries", "slot") + ") + threadIdx.x;");
   unrolled("n", tiles.columnTiles);

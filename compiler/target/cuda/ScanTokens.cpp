@@ -60,9 +60,11 @@ void ScanWalkers::printTokensOfGroup() {
     f.text.line("const int lane = laneAnew();");
     printPlaces();
   }
-  f.text.line("float *const to = sums + group % 2 * " + floats + " + warp * " +
-              number(warpSums) + ";");
-  f.text.line("waitFor(added + group % 2, group / 2 % 2 ^ 1);");
+  if (!form.isAhead) {
+    f.text.line("float *const to = sums + group % 2 * " + floats +
+                " + warp * " + number(warpSums) + ";");
+    f.text.line("waitFor(added + group % 2, group / 2 % 2 ^ 1);");
+  }
   if (usesMatrix) {
     f.text.line("float columnSums[" + number(tiles.rowTiles) + "][4] = {};");
   }
@@ -92,7 +94,9 @@ void ScanWalkers::printTokensOfGroup() {
     printSlots();
   }
   printBalance();
-  f.text.line(numbered("arrive", "summed"));
+  if (!form.isAhead) {
+    f.text.line(numbered("arrive", "summed"));
+  }
   f.text.line("++group;");
 }
 

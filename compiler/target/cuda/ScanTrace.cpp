@@ -77,8 +77,7 @@ void ScanProducers::printFragment(const std::string &name, std::int64_t halves,
 void ScanProducers::printFragments(bool isRow) {
   const char *first = isRow ? "producer" : " - producer";
   std::int64_t tilesOfAll = isRow ? tiles.rows() / 16 : tiles.columns() / 8;
-  bool padded = isPadded(isRow ? form.rows : form.columns,
-                         isRow ? tiles.rows() : tiles.columns());
+  bool padded = isPadded(isRow ? form.rows : form.columns);
   f.text.line("#pragma unroll 1");
   f.text.open("for (int tile = " +
               (isRow ? std::string() : number(tiles.producerWarps - 1)) +

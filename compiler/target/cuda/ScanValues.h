@@ -24,6 +24,14 @@ struct ScanOperand {
   std::string name;
 };
 
+/// A token's vector as it lies in the user's memory.
+struct ScanVector {
+  const Node *load = nullptr;
+  std::string name;
+  std::int64_t pitch = 0, offset = 0; ///< elements, bytes
+  bool isTraced = false;              ///< needed to walk to the segments' ends
+};
+
 /// How a matrix is summed: x times a prepared vector over the axes that go.
 struct ScanSum {
   const Node *reduce = nullptr;

@@ -82,7 +82,8 @@ bool ScanWalkers::areRegistersFull() const {
     }
   }
   constexpr std::int64_t addresses = 8;
-  return !form.isReverse && floats + addresses > tiles.computeRegisters;
+  return !form.isReverse && tiles.computeRegisters > 0 &&
+         floats + addresses > tiles.computeRegisters;
 }
 
 //===----------------------------------------------------------------------===//
@@ -268,6 +269,9 @@ void ScanWalkers::storeMatrix(chunk::StoreOp store, StringRef value) {
 }
 
 void ScanWalkers::printFinal() {
+  if (form.isAhead) {
+    return;
+  }
   if (form.spanTokens > 0 && form.isReverse) {
     printHandedOn();
   } else if (form.spanTokens > 0) {
@@ -364,7 +368,7 @@ void ScanWalkers::printTrace() {
   f.text.close();
 }
 
-/// What happens at the start of a run: forward, states are saved.
+/// What happens at the start of a run.
 void ScanWalkers::printEnter() {
   std::string last = "stage + 16 + (count - 1) * " + number(tokenFloats);
   f.text.open("if (flags & isFirstUnit)");
@@ -378,18 +382,23 @@ void ScanWalkers::printEnter() {
     f.text.close();
     multiplyAll(last, leavingOffset(), false, true);
   } else {
-    auto inits = cast<chunk::ForOp>(*form.tokens).getInits();
-    for (Operation &op : form.runs->getRegion(0).front()) {
-      auto store = dyn_cast<chunk::StoreOp>(op);
-      for (auto [init, name] : llvm::zip(inits, stateNames)) {
-        if (store && store.getValue() == init) {
-          storeMatrix(store, name + "[a][n][e]");
-        }
-      }
-    }
+    printSaved();
     multiplyAll("stage + 16", specialOffset(), true, false);
   }
   f.text.close();
+}
+
+/// The states at the start of a run, where the backward will read them.
+void ScanWalkers::printSaved() {
+  auto inits = cast<chunk::ForOp>(*form.tokens).getInits();
+  for (Operation &op : form.runs->getRegion(0).front()) {
+    auto store = dyn_cast<chunk::StoreOp>(op);
+    for (auto [init, name] : llvm::zip(inits, stateNames)) {
+      if (store && store.getValue() == init && !form.isAhead) {
+        storeMatrix(store, name + "[a][n][e]");
+      }
+    }
+  }
 }
 
 void ScanWalkers::printLeave() {
@@ -399,6 +408,9 @@ void ScanWalkers::printLeave() {
   } else {
     multiplyAll("stage + 16 + (count - 1) * " + number(tokenFloats),
                 leavingOffset(), true, false);
+  }
+  if (form.isAhead) {
+    printLeft();
   }
   f.text.close();
 }

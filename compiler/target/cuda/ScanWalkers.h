@@ -29,6 +29,9 @@ protected:
   bool isInPlace = false;
   /// Of the one total over whole matrices, if it need not be made of them.
   ScanBalance balance;
+  /// Those of the walk that this one goes ahead of.
+  ScanTiles walkTiles = tiles;
+  std::int64_t walkSpan = 0;
   /// Of each state: its value after additions that are products, if any.
   llvm::SmallVector<std::string> additionNames;
 
@@ -53,13 +56,15 @@ private:
   bool areRegistersFull() const;
   void printInitial();
   void printEntered(), printNothingArrived(), printHandedOn();
+  void printLeft();
+  void loadCarried(llvm::ArrayRef<std::string> matrices,
+                   const std::string &slot);
   void printTrace();
   void printTracedStep();
   void printFragmentStep(const ScanProduct &product, const std::string &name);
   void printFragmentTrace();
   void printMain();
-  void printEnter();
-  void printLeave();
+  void printEnter(), printSaved(), printLeave();
   void printTokens(), printGroups(), printGroupsBack();
   void openGroups(const std::string &count);
   void printTokensOfGroup();

@@ -5,31 +5,50 @@
 namespace recurra::cuda {
 
 const char *const spanPrelude = R"cuda(
+// How long spans are: `tokens`, or, if sequences are walked in parts, two to the
+// power of `partBits`.
+template <int tokens> struct SpanCut {
+  int partBits;
+  __device__ inline Index size() const { return partBits > 0 ? (Index)1 << partBits : tokens; }
+  __device__ inline Index of(Index x) const { return partBits > 0 ? x >> partBits : x / tokens; }
+};
 // A span of a sequence's tokens, which blocks walk side by side: `number` of
 // `count`. All spans have slots; between packed sequences some slots are empty.
 struct TokenSpan { Index sequence, number, count; };
-template <int tokens> __device__ inline Index spansOf(Index length) {
-  return length > tokens ? (length - 1) / tokens + 1 : 1;
+template <typename Cut> __device__ inline Index spansOf(Cut cut, Index length) {
+  return length > cut.size() ? cut.of(length - 1) + 1 : 1;
 }
 // The slot of a sequence's first span.
-template <int tokens> __device__ inline Index firstSlot(const Shape &shape, Index sequence) {
-  if (shape.offsets == nullptr || shape.tokens <= tokens) return sequence * spansOf<tokens>(shape.tokens);
-  return shape.offsets[sequence] / tokens + sequence;
+template <typename Cut> __device__ inline Index firstSlot(Cut cut, const Shape &shape, Index sequence) {
+  if (shape.offsets == nullptr || shape.tokens <= cut.size()) return sequence * spansOf(cut, shape.tokens);
+  return cut.of(shape.offsets[sequence]) + sequence;
 }
-template <int tokens> __device__ inline TokenSpan findSpan(const Shape &shape, unsigned slot) {
-  if (shape.offsets == nullptr || shape.tokens <= tokens) {
-    const unsigned count = (unsigned)spansOf<tokens>(shape.tokens);
+template <typename Cut> __device__ inline TokenSpan findSpan(Cut cut, const Shape &shape, unsigned slot) {
+  if (shape.offsets == nullptr || shape.tokens <= cut.size()) {
+    const unsigned count = (unsigned)spansOf(cut, shape.tokens);
     return TokenSpan{slot / count, slot % count, count};
   }
   Index first = 0, last = shape.sequences - 1;
 #pragma unroll 1
   while (first < last) {
     const Index middle = (first + last + 1) / 2;
-    if (firstSlot<tokens>(shape, middle) <= slot) first = middle;
+    if (firstSlot(cut, shape, middle) <= slot) first = middle;
     else last = middle - 1;
   }
   const Index length = shape.offsets[first + 1] - shape.offsets[first];
-  return TokenSpan{first, slot - firstSlot<tokens>(shape, first), spansOf<tokens>(length)};
+  return TokenSpan{first, slot - firstSlot(cut, shape, first), spansOf(cut, length)};
+}
+
+// Where a walk finds an element of its matrix `number`: warps of rowTiles x
+// columnTiles tiles, `warpRows` of them below each other, have their lanes' fours
+// side by side; backward two rows' come first.
+template <int rowTiles, int columnTiles, int warpRows, int warps, bool isReverse>
+__device__ inline int carriedAt(int number, int row, int column) {
+  const int warp = row / 16 / rowTiles + column / 8 / columnTiles * warpRows;
+  const int tile = (number * rowTiles + row / 16 % rowTiles) * columnTiles + column / 8 % columnTiles;
+  const int below = row / 8 % 2, beside = column % 2;
+  const int lane = row % 8 * 4 + column % 8 / 2;
+  return ((tile * warps + warp) * 32 + lane) * 4 + (isReverse ? beside * 2 + below : below * 2 + beside);
 }
 
 // By one warp, from the log decay of each token of a span: what is left of it

@@ -10,6 +10,11 @@ static chunk::SpanType typeOf(Value span) {
   return cast<chunk::SpanType>(span.getType());
 }
 
+std::string spanCut(std::int64_t tokens, bool hasParts) {
+  return "SpanCut<" + std::to_string(tokens) + ">{" +
+         (hasParts ? "(int)shape.partBits" : "0") + "}";
+}
+
 /// A span of T cut from a point of N, not from another span of T.
 static bool isWholeSequence(Value span) {
   Value parent = chunk::getParent(span);
@@ -71,7 +76,8 @@ void KernelFrame::enterSequence(Value span) {
             sequence.start + " : " + n + " * shape.tokens;");
   sequence.end = sequence.length;
   if (spanTokens > 0) {
-    std::string tokens = std::to_string(spanTokens);
+    std::string tokens = hasParts ? spanCut(spanTokens, true) + ".size()"
+                                  : std::to_string(spanTokens);
     sequence.begin = text.name("begin");
     sequence.end = text.name("end");
     text.line("const Index " + sequence.begin + " = span.number * " + tokens +
@@ -86,8 +92,8 @@ void KernelFrame::enterSequence(Value span) {
 /// Returns what its sequence is called.
 std::string KernelFrame::enterSlot() {
   text.line("const " + taskType + " slot = rest;");
-  text.line("const TokenSpan span = findSpan<" + std::to_string(spanTokens) +
-            ">(shape, slot);");
+  text.line("const TokenSpan span = findSpan(" + spanCut(spanTokens, hasParts) +
+            ", shape, slot);");
   text.line("if (span.number >= span.count) continue;");
   return "span.sequence";
 }
@@ -127,6 +133,11 @@ void KernelFrame::enterTask() {
     text.line("const int " + layout.first + " = rest % " + vectors + " * " +
               std::to_string(layout.width) + ";");
     text.line("rest /= " + vectors + ";");
+  }
+  if (pieces > 1) {
+    std::string number = std::to_string(pieces);
+    text.line("const int piece = rest % " + number + ";");
+    text.line("rest /= " + number + ";");
   }
   if (tokenParts > 1) {
     std::string parts = std::to_string(tokenParts);

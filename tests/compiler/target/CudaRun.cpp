@@ -52,6 +52,7 @@ CudaRun::CudaRun(const std::string &text, bool isScan, std::int64_t tokens) {
   workspaces.insert(workspaces.end(), program.workspaces.begin(),
                     program.workspaces.end());
   spanTokens = program.spanTokens;
+  hasParts = program.fewHeads > 0;
   source =
       "#include \"tests/compiler/target/cuda_emulation.h\"\n" + program.text();
   for (const Nest &nest : nests) {
@@ -97,7 +98,7 @@ void CudaRun::build() {
     return;
   }
   llvm::scope_exit remover(
-      [&] { (void)llvm::sys::fs::remove_directories(folder); });
+      [&] { failure = llvm::sys::fs::remove_directories(folder); });
   llvm::raw_fd_ostream((folder + "/program.cpp").str(), failure) << source;
   if (!failure && compile(folder)) {
     library =
@@ -113,22 +114,23 @@ void CudaRun::build() {
   }
 }
 
-/// Slots of spans, and whether spans are joined.
-std::pair<std::int64_t, std::int64_t>
+/// Slots of spans or parts, and whether sequences have several.
+std::pair<std::int64_t, bool>
 CudaRun::countSpans(const KernelSizes &sizes) const {
-  if (spanTokens == 0 || sizes.tokens <= spanTokens) {
-    return {sizes.sequences(), 0};
+  std::int64_t tokens = partBits > 0 ? 1 << partBits : spanTokens;
+  if (tokens == 0 || sizes.tokens <= tokens) {
+    return {sizes.sequences(), false};
   }
-  std::int64_t perRow = (sizes.tokens + spanTokens - 1) / spanTokens;
+  std::int64_t perRow = (sizes.tokens + tokens - 1) / tokens;
   return {sizes.offsets.empty() ? sizes.rows * perRow
-                                : sizes.tokens / spanTokens + sizes.sequences(),
-          1};
+                                : sizes.tokens / tokens + sizes.sequences(),
+          true};
 }
 
 std::int64_t CudaRun::count(const std::string &size,
                             const KernelSizes &sizes) const {
   std::int64_t total = sizes.rows * sizes.tokens;
-  auto [spans, joins] = countSpans(sizes);
+  auto [spans, isCut] = countSpans(sizes);
   const std::map<std::string, std::int64_t> symbols = {
       {"B", sizes.rows},
       {"T", sizes.tokens},
@@ -138,7 +140,9 @@ std::int64_t CudaRun::count(const std::string &size,
       {"S", total / std::max<std::int64_t>(checkpointInterval, 1) +
                 sizes.sequences()},
       {"P", spans},
-      {"J", joins}};
+      {"J", isCut && partBits == 0},
+      {"A", partBits > 0},
+      {"C", isCut}};
   auto found = symbols.find(size);
   return found == symbols.end() ? std::stoll(size) : found->second;
 }
@@ -169,8 +173,12 @@ Arrays CudaRun::run(const KernelSizes &sizes, const Arrays &given, bool spread,
   for (const Tensor &tensor : tensors) {
     buffers.push_back(tensor.buffer());
   }
-  KernelShape shape{sizes.rows, sizes.tokens, sizes.heads, sizes.sequences(),
-                    sizes.offsets.empty() ? nullptr : sizes.offsets.data()};
+  KernelShape shape{sizes.rows,
+                    sizes.tokens,
+                    sizes.heads,
+                    sizes.sequences(),
+                    sizes.offsets.empty() ? nullptr : sizes.offsets.data(),
+                    partBits};
   for (auto [nest, entry] : llvm::zip(nests, entries)) {
     std::int64_t tasks = 1;
     for (const std::string &factor : nest.tasks) {

@@ -25,13 +25,14 @@ public:
   std::string error, source;
   std::int64_t checkpointInterval = 0;
   std::int64_t spanTokens = 0; ///< 0: a task walks all of a sequence
+  bool hasParts = false;
+  std::int64_t partBits = 0; ///< as CallSizes has it
 
 private:
   using Entry = void (*)(const void *buffers, const void *shape,
                          std::int64_t tasks, char *scratch, unsigned blocks);
   std::int64_t count(const std::string &size, const KernelSizes &sizes) const;
-  std::pair<std::int64_t, std::int64_t>
-  countSpans(const KernelSizes &sizes) const;
+  std::pair<std::int64_t, bool> countSpans(const KernelSizes &sizes) const;
   void build();
 
   std::vector<Argument> arguments;

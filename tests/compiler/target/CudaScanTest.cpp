@@ -5,162 +5,21 @@
 #include "ops/catalogue/Catalogue.h"
 #include "tests/compiler/ChunkRun.h"
 #include "tests/compiler/target/CudaRun.h"
+#include "tests/compiler/target/CudaScanCases.h"
 #include "tests/dsl/RandomCall.h"
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
 #include <regex>
 
 using namespace recurra;
 using namespace recurra::dsl;
+using Case = recurra::ScanCase;
 
 namespace {
-
-struct Case {
-  // NOLINTNEXTLINE(readability-identifier-naming): GoogleTest's name
-  friend void PrintTo(const Case &given, std::ostream *os) {
-    *os << given.entry << given.name;
-  }
-  std::string entry, name;
-  Sizes sizes;
-  std::int64_t k = 16, v = 16;
-  std::int64_t tile = 0; ///< of V
-  double decay = 1;      ///< times the log gates
-  double gate = 0;       ///< if not zero, every log gate
-  bool isHalf = false;   ///< vectors are bf16
-  bool isMixed = false;  ///< mild, strong and closed log gates in one token
-  std::int64_t span = 0; ///< tokens that a task walks, if not the usual number
-};
-
-std::vector<Case> cases() {
-  return {
-      {"palimpsa", "OneTile", {1, 20, 2, 1, {}, {}}, 16, 16},
-      {"palimpsa", "Sliced", {1, 37, 1, 1, {}, {}}, 48, 40, 16},
-      {"palimpsa", "Padded", {2, 33, 2, 2, {}, {}}, 21, 35},
-      {"palimpsa", "StrongDecay", {1, 40, 1, 1, {}, {}}, 17, 16, 0, 30},
-      {"palimpsa", "AllStrong", {1, 38, 1, 1, {}, {}}, 16, 16, 0, 1, -20},
-      {"palimpsa", "Packed", {1, 41, 1, 1, {0, 17, 17, 18, 41}, {}}, 16, 24},
-      {"palimpsa", "NoToken", {1, 0, 1, 1, {}, {}}, 16, 16},
-      {"simple_gla", "Padded", {1, 19, 2, 1, {}, {}}, 20, 25},
-      {"sigmoid_gate", "Sliced", {1, 35, 2, 1, {}, {}}, 18, 40, 16},
-      {"unit_keys", "Padded", {1, 35, 2, 1, {}, {}}, 18, 20},
-      {"linear_attention", "Sliced", {1, 34, 1, 1, {}, {}}, 16, 48, 16},
-      {"palimpsa", "HalfSliced", {1, 37, 2, 1, {}, {}}, 48, 40, 16, 1, 0, true},
-      {"palimpsa", "HalfPadded", {2, 50, 2, 2, {}, {}}, 37, 19, 0, 9, 0, true},
-      {"palimpsa",
-       "HalfStrong",
-       {1, 41, 1, 1, {0, 17, 17, 18, 41}, {}},
-       16,
-       24,
-       0,
-       1,
-       -20,
-       true},
-      {"simple_gla", "Half", {1, 35, 2, 1, {}, {}}, 40, 24, 0, 1, 0, true},
-      {"sigmoid_gate", "Half", {1, 35, 2, 1, {}, {}}, 18, 40, 16, 1, 0, true},
-  };
-}
-
-/// Decays that are vectors.
-std::vector<Case> vectorCases() {
-  return {
-      {"gla", "OneTile", {1, 20, 2, 1, {}, {}}, 16, 16},
-      {"gla", "Sliced", {1, 131, 1, 1, {}, {}}, 48, 40, 16},
-      {"gla", "Padded", {2, 37, 2, 2, {}, {}}, 21, 35},
-      {"gla", "Tall", {1, 18, 1, 1, {}, {}}, 128, 32},
-      {"gla", "StrongDecay", {1, 70, 1, 1, {}, {}}, 17, 16, 0, 10},
-      {"gla", "AllStrong", {1, 38, 1, 1, {}, {}}, 16, 16, 0, 1, -20},
-      {"gla", "Mixed", {1, 66, 1, 1, {}, {}}, 24, 20, 0, 0.3, 0, false, true},
-      {"gla", "Half", {1, 66, 1, 1, {}, {}}, 40, 24, 0, 0.3, 0, true, true},
-      {"gla", "HalfSliced", {1, 70, 1, 1, {}, {}}, 24, 32, 16, 1, -8, true},
-      {"gla", "Packed", {1, 41, 1, 1, {0, 17, 17, 18, 41}, {}}, 16, 24},
-      {"gla", "NoToken", {1, 0, 1, 1, {}, {}}, 16, 16},
-      {"value_gates", "Padded", {1, 70, 2, 1, {}, {}}, 20, 37},
-      {"value_gates", "Sliced", {1, 35, 1, 1, {}, {}}, 24, 40, 16},
-      {"value_gates",
-       "Mixed",
-       {1, 40, 1, 1, {}, {}},
-       16,
-       40,
-       0,
-       1,
-       0,
-       false,
-       true},
-      {"key_forget", "Padded", {1, 35, 2, 1, {}, {}}, 18, 24},
-      {"key_forget",
-       "Mixed",
-       {1, 40, 1, 1, {}, {}},
-       24,
-       17,
-       0,
-       1,
-       0,
-       false,
-       true},
-  };
-}
-
-/// Decays that are matrices.
-std::vector<Case> matrixCases() {
-  return {
-      {"mamba1", "OneTile", {1, 20, 2, 1, {}, {}}, 16, 16},
-      {"mamba1", "Sliced", {1, 131, 1, 1, {}, {}}, 16, 40, 16},
-      {"mamba1", "Padded", {2, 37, 2, 1, {}, {}}, 18, 35},
-      {"mamba1", "Packed", {1, 41, 1, 1, {0, 17, 17, 18, 41}, {}}, 16, 24},
-      {"mamba1", "NoToken", {1, 0, 1, 1, {}, {}}, 16, 16},
-      {"mamba1", "Half", {1, 40, 1, 1, {}, {}}, 16, 24, 0, 1, 0, true},
-      {"longhorn", "Padded", {2, 37, 2, 1, {}, {}}, 18, 35},
-      {"longhorn", "Sliced", {1, 35, 1, 1, {}, {}}, 16, 40, 16},
-  };
-}
-
-/// Sequences of several spans.
-std::vector<Case> spanCases() {
-  auto of = [](Case given, std::int64_t span, bool isHalf, bool isMixed) {
-    given.span = span;
-    given.isHalf = isHalf;
-    given.isMixed = isMixed;
-    return given;
-  };
-  std::vector<std::int64_t> ragged = {0, 0, 129, 129, 130, 194, 258, 300, 300};
-  Sizes packed{1, 300, 1, 1, ragged, {}};
-  return {
-      of({"palimpsa", "Spans", {1, 300, 2, 1, {}, {}}}, 64, false, false),
-      of({"palimpsa", "SpansMixed", packed, 18, 40, 16}, 64, false, true),
-      of({"palimpsa", "SpansHalf", packed, 16, 24}, 128, true, true),
-      of({"palimpsa", "SpansGrouped", {2, 128, 2, 2, {}, {}}, 17}, 64, true,
-         true),
-      of({"sigmoid_gate",
-          "Spans",
-          {1, 150, 1, 1, {0, 140, 150}, {}},
-          18,
-          40,
-          16},
-         64, false, false),
-      of({"unit_keys", "Spans", {1, 193, 1, 1, {}, {}}, 18, 20}, 64, true,
-         false),
-      of({"linear_attention", "Spans", {1, 130, 1, 1, {}, {}}}, 64, true,
-         false),
-      of({"palimpsa", "SpansStrong", {1, 150, 1, 1, {}, {}}, 16, 16, 0, 1, -20},
-         64, false, false),
-      of({"simple_gla",
-          "SpansStrong",
-          {1, 150, 1, 1, {}, {}},
-          20,
-          16,
-          0,
-          1,
-          -3},
-         64, true, false),
-      of({"simple_gla", "SpansPaddedHalf", {1, 150, 1, 1, {}, {}}, 20, 17}, 64,
-         true, false),
-      of({"gla", "SpansMixed", packed, 24, 20}, 64, false, true),
-      of({"value_gates", "SpansHalf", packed, 16, 37, 32}, 64, true, true),
-  };
-}
 
 /// Gates of each value's entry, and of each key's with a readout that is not
 /// linear and a decay with a parameter.
@@ -307,6 +166,7 @@ protected:
     EXPECT_EQ(GetParam().isHalf && isReverse && isScaled,
               kernel.source.find("rowWords[") != std::string::npos);
     kernel.checkpointInterval = interval();
+    kernel.partBits = kernel.hasParts ? partBits : 0;
     KernelSizes sizes{call.batch, call.tokens, call.heads, call.group,
                       call.offsets};
     for (auto &[key, array] : kernel.run(sizes, arrays, /*spread=*/true, 2)) {
@@ -376,7 +236,8 @@ protected:
   std::mt19937 random{3};
   const Recurrence *recurrence = nullptr;
   Call call;
-  std::string source; ///< of the last kernel
+  std::string source;        ///< of the last kernel
+  std::int64_t partBits = 0; ///< of its call
 };
 
 TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
@@ -399,7 +260,14 @@ TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
 
 /// Spans side by side: results, and what is saved on the way, are those of a
 /// walk over whole sequences.
-class CudaScanSpanTest : public CudaScanTest {};
+class CudaScanSpanTest : public CudaScanTest {
+protected:
+  static bool isInSample() {
+    const std::string &name = GetParam().name;
+    return name.ends_with("Half") || name.ends_with("Strong") ||
+           std::getenv("RECURRA_TEST_ALL");
+  }
+};
 
 TEST_P(CudaScanSpanTest, WalksSpansFromWhatEntersThem) {
   ChunkRun evaluator(*recurrence, call, scanPlan());
@@ -428,9 +296,7 @@ TEST_P(CudaScanSpanTest, WalksSpansFromWhatEntersThem) {
 }
 
 TEST_P(CudaScanSpanTest, AddsWhatArrivesAtTheEndsOfSpans) {
-  const std::string &name = GetParam().name;
-  if (!name.ends_with("Half") && !name.ends_with("Strong") &&
-      !std::getenv("RECURRA_TEST_ALL")) {
+  if (!isInSample()) {
     GTEST_SKIP() << "under --all";
   }
   ChunkRun evaluator(*recurrence, call, scanPlan());
@@ -462,6 +328,45 @@ TEST_P(CudaScanSpanTest, AddsWhatArrivesAtTheEndsOfSpans) {
         arrays,
         whole.at(keyOf({Argument::InputGradient, "g", DType::F64, {}})));
   }
+}
+
+/// Parts side by side, from what a walk ahead has left. A parameter's gradient
+/// would be a total over a task.
+TEST_P(CudaScanSpanTest, WalksPartsToTheBitsOfOneWalk) {
+  if (!isInSample()) {
+    GTEST_SKIP() << "under --all";
+  }
+  ChunkRun evaluator(*recurrence, call, scanPlan());
+  evaluator.gradients.clear();
+  for (const auto &input : recurrence->inputs) {
+    if (input.role == Role::Token) {
+      evaluator.gradients.push_back(input.name);
+    }
+  }
+  const std::string &entry = GetParam().entry;
+  bool isVector = entry == "gla" || entry == "value_gates";
+  Arrays whole;
+  auto expectSameBits = [&] {
+    Arrays parts = whole;
+    partBits = 6;
+    run(evaluator.text, parts);
+    partBits = 0;
+    EXPECT_EQ(source.find("_nest0_ahead(") != std::string::npos,
+              !isVector && entry != "unit_keys");
+    for (auto &[key, array] : whole) {
+      std::size_t bytes = array.values.size() * sizeof(double);
+      const double *found = parts[key].values.data();
+      EXPECT_EQ(std::memcmp(array.values.data(), found, bytes), 0) << key;
+    }
+  };
+  runForward(evaluator, whole);
+  expectSameBits();
+  Values cotangents = randomCotangents(*recurrence, call, random);
+  if (GetParam().isHalf) {
+    halve(cotangents.outputs);
+  }
+  runBackward(evaluator, cotangents, whole);
+  expectSameBits();
 }
 
 /// A loss reads outputs alone, or final states alone.
@@ -525,20 +430,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"palimpsa", "Cut", {2, 45, 2, 1, {}, {}}, 48, 24, 0, 1, 0, true}),
     [](const auto &info) { return info.param.name; });
 
-std::vector<Case> lossCases() {
-  return {
-      {"palimpsa", "Loss", {1, 37, 1, 1, {}, {}}, 18, 20},
-      {"gla", "Loss", {1, 37, 1, 1, {}, {}}, 18, 20},
-      {"mamba1", "Loss", {1, 70, 2, 1, {}, {}}, 24, 16},
-      {"longhorn", "Loss", {1, 37, 2, 1, {}, {}}, 24, 16},
-  };
-}
-
 INSTANTIATE_TEST_SUITE_P(Losses, CudaScanLossTest,
                          testing::ValuesIn(lossCases()),
                          [](const auto &info) { return info.param.entry; });
 
-INSTANTIATE_TEST_SUITE_P(Cases, CudaScanTest, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Cases, CudaScanTest, testing::ValuesIn(scanCases()),
                          [](const auto &info) {
                            return info.param.entry + "_" + info.param.name;
                          });

@@ -1,0 +1,78 @@
+// Parts of sequences walked side by side, where there are few sequences and
+// heads, with the bits of one walk: a walk ahead makes what enters each part by
+// the same steps, and nothing else. Its blocks have a piece of a state each: an
+// element's step needs no other element.
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/target/cuda/ScanAhead.h"
+
+#include "compiler/target/cuda/ScanSpans.h"
+
+using namespace mlir;
+
+namespace recurra::cuda {
+
+/// How many of `all` each of the fewest pieces has that are no larger than
+/// `most`.
+static std::int64_t evenPiece(std::int64_t all, std::int64_t most) {
+  return ceilDiv(all, ceilDiv(all, most));
+}
+
+ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk) {
+  constexpr std::int64_t mostWarps = 4, heads = 16, atOnce = 256;
+  ScanTiles tiles;
+  std::int64_t rows = walk.rows() / 16, columns = walk.columns() / 8;
+  tiles.columnTiles = evenPiece(columns, form.isReverse ? 2 : 3);
+  std::int64_t warps = ceilDiv(columns, tiles.columnTiles);
+  tiles.warpColumns = evenPiece(warps, mostWarps);
+  // Two blocks fit a multiprocessor, or one of three times the rows.
+  std::int64_t pieces =
+      form.slices() * rows * ceilDiv(warps, tiles.warpColumns);
+  bool isMuch = form.isReverse && heads * pieces > atOnce;
+  tiles.warpRows = evenPiece(rows, isMuch ? 3 : 1);
+  tiles.producerWarps = 4;
+  tiles.adderWarps = 0;
+  return tiles;
+}
+
+bool canWalkAhead(const ScanForm &form) {
+  return form.spanTokens > 0 && form.totals.empty() && !form.hasMatrixDecay &&
+         !form.hasVectorDecay();
+}
+
+std::int64_t fewHeads(const ScanForm &form) {
+  return (form.isReverse ? 48 : 64) / form.slices();
+}
+
+/// At the end of a run where a part does: what enters the next one.
+void ScanWalkers::printLeft() {
+  std::string cut = spanCut(walkSpan, true);
+  f.text.line("const Index boundary = header[5]" +
+              (form.isReverse ? std::string(";")
+                              : " + " + number(form.interval) + ";"));
+  f.text.open("if (boundary % " + cut + ".size() == 0)");
+  std::string sequence = f.spans[sequenceSpan()].origin;
+  f.text.line("float *const left = " +
+              spanPlace(f, form, "carries",
+                        "firstSlot(" + cut + ", shape, " + sequence + ") + " +
+                            cut + ".of(boundary) - 1") +
+              ";");
+  openElements();
+  ArrayRef<std::string> matrices = form.isReverse ? adjointNames : stateNames;
+  std::string condition = inside();
+  for (auto [i, matrix] : llvm::enumerate(matrices)) {
+    f.text.line((condition.empty() ? "" : "if (" + condition + ") ") +
+                "left[carriedAt<" + number(walkTiles.rowTiles) + ", " +
+                number(walkTiles.columnTiles) + ", " +
+                number(walkTiles.warpRows) + ", " +
+                number(walkTiles.computeWarps()) + ", " +
+                (form.isReverse ? "true" : "false") + ">(" +
+                number(static_cast<std::int64_t>(i)) +
+                ", rowOrigin + firstRow + 16 * a + e / 2 * 8, columnOrigin + "
+                "firstColumn + 8 * n + e % 2)] = " +
+                matrix + "[a][n][e];");
+  }
+  closeElements();
+  f.text.close();
+}
+
+} // namespace recurra::cuda

@@ -1,0 +1,22 @@
+// A walk ahead of parts of sequences: whether there can be one, and its tiles.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compiler/target/cuda/ScanPrinter.h"
+
+namespace recurra::cuda {
+
+/// Whether parts can give the bits of one walk: decays are numbers, so that a
+/// piece of a state finds the same segments as all of it, and nothing is added
+/// up over a task.
+bool canWalkAhead(const ScanForm &form);
+
+/// Sequences x heads up to which a walk ahead pays: backward it is no less than
+/// a quarter of the walk, and tasks have slices.
+std::int64_t fewHeads(const ScanForm &form);
+
+/// Of small pieces of a state: few elements for each lane, and where sixteen
+/// heads are walked, room for all blocks at once.
+ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk);
+
+} // namespace recurra::cuda
