@@ -32,8 +32,8 @@ struct Argument {
   /// literal number. Of tasks and workspaces also "P" (slots of spans: all that
   /// N rows of T tokens have, packed floor(T/span) + N), "J" (1 if a
   /// sequence may have several spans, which are joined; else 0), "A" (1 if
-  /// sequences are walked in parts, from states that a walk ahead has left;
-  /// then "P" are slots of parts) and "C" (the larger of the two).
+  /// spans are walked in parts, from states that a walk ahead has left) and "Q"
+  /// (slots of those; without parts as "P").
   std::vector<std::string> shape;
 };
 
@@ -68,7 +68,7 @@ struct Artifact {
   std::vector<Nest> nests;
   std::int64_t checkpointInterval = 0; ///< tokens between saved states
   std::int64_t spanTokens = 0; ///< that a task walks; 0: all of a sequence
-  /// Sequences x heads up to which parts are worth their walk ahead; 0: none.
+  /// Spans x heads up to which parts are worth their walk ahead; 0: none.
   std::int64_t fewHeads = 0;
   std::string plan;                 ///< the printed Plan, for people
   std::vector<std::string> remarks; ///< Diagnostics::remarks of its compilation

@@ -84,45 +84,47 @@ Status checkPacking(const Spec &spec, const recurra_sizes &given) {
   return status.ok() && readable ? checkOffsets(given) : status;
 }
 
-/// How long a part of a sequence is, as a power of two, where so few tasks as
-/// heads and sequences make would leave most of a GPU idle; else 0. Results are
-/// the same to the bit, so it need not know which GPU that is.
+/// How long a part of a span is, as a power of two, where so few tasks as heads
+/// and spans make would leave most of a GPU idle; else 0. Results are the same
+/// to the bit, so it need not know which GPU that is.
 std::int64_t partBitsOf(const Artifact &artifact, const CallSizes &sizes) {
   constexpr std::int64_t manyTasks = 128, longest = 11, shortest = 7;
-  std::int64_t heads = sizes.sequences * sizes.heads;
-  if (sizes.tokens > artifact.spanTokens || heads > artifact.fewHeads) {
+  if (sizes.spans * sizes.heads > artifact.fewHeads) {
     return 0;
   }
   std::int64_t bits = longest;
+  std::int64_t heads = sizes.sequences * sizes.heads;
   while (bits > shortest && heads * (sizes.tokens >> bits) < manyTasks) {
     --bits;
   }
   return sizes.tokens > 1 << bits ? bits : 0;
 }
 
-/// Of packed sequences only the most that there can be are known here; their
-/// lengths may lie on the device.
-void countSpans(const Artifact &artifact, CallSizes &sizes) {
-  sizes.partBits = partBitsOf(artifact, sizes);
-  std::int64_t tokens =
-      sizes.partBits > 0 ? 1 << sizes.partBits : artifact.spanTokens;
+/// Slots of spans of so many tokens. Of packed sequences only the most that
+/// there can be are known here; their lengths may lie on the device.
+std::int64_t slotsOf(std::int64_t tokens, const CallSizes &sizes) {
   bool isLonger = tokens > 0 && sizes.tokens > tokens;
   std::int64_t perRow = isLonger ? (sizes.tokens - 1) / tokens + 1 : 1;
-  sizes.joins = isLonger && sizes.partBits == 0 ? 1 : 0;
-  sizes.spans = sizes.offsets && isLonger
-                    ? sizes.tokens / tokens + sizes.sequences
-                    : perRow * sizes.sequences;
+  return sizes.offsets && isLonger ? sizes.tokens / tokens + sizes.sequences
+                                   : perRow * sizes.sequences;
+}
+
+void countSpans(const Artifact &artifact, CallSizes &sizes) {
+  std::int64_t tokens = artifact.spanTokens;
+  sizes.joins = tokens > 0 && sizes.tokens > tokens ? 1 : 0;
+  sizes.spans = slotsOf(tokens, sizes);
+  sizes.partBits = partBitsOf(artifact, sizes);
+  sizes.parts =
+      sizes.partBits > 0 ? slotsOf(1 << sizes.partBits, sizes) : sizes.spans;
 }
 
 } // namespace
 
 std::int64_t CallSizes::value(const std::string &symbol) const {
   const std::pair<const char *, std::int64_t> all[] = {
-      {"B", rows},         {"T", tokens},
-      {"H", heads},        {"Hg", headGroups},
-      {"N", sequences},    {"S", slots},
-      {"P", spans},        {"J", joins},
-      {"A", partBits > 0}, {"C", partBits > 0 || joins > 0}};
+      {"B", rows},      {"T", tokens},      {"H", heads}, {"Hg", headGroups},
+      {"N", sequences}, {"S", slots},       {"P", spans}, {"J", joins},
+      {"Q", parts},     {"A", partBits > 0}};
   for (const auto &[name, size] : all) {
     if (symbol == name) {
       return size;

@@ -10,7 +10,7 @@ namespace recurra {
 /// Sizes after checking: never negative, products of all of them in 64 bits.
 struct CallSizes {
   std::int64_t rows = 0, tokens = 0, heads = 0, headGroups = 0, sequences = 0,
-               slots = 0, spans = 0, joins = 0;
+               slots = 0, spans = 0, joins = 0, parts = 0;
   /// The logarithm to base 2 of the tokens of a part; 0: no parts.
   std::int64_t partBits = 0;
   const std::int64_t *offsets = nullptr;

@@ -55,7 +55,7 @@ def expect_same(entry, few, many, has_states, cu_seqlens=None):
 
 
 @pytest.mark.parametrize("K, V", ((48, 48), (48, 96), (96, 192), (128, 128), (40, 72)))
-@pytest.mark.parametrize("T", (129, 1000, 4096))
+@pytest.mark.parametrize("T", (129, 1000, 4096, 9000))
 @pytest.mark.parametrize("entry", READS)
 def test_parts_have_the_bits_of_one_walk(entry, T, K, V):
     expect_same(entry, *few_and_many(entry, Shape(K, V, 1, T, 4)), has_states=T == 1000)

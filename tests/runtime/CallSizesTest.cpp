@@ -62,24 +62,24 @@ std::pair<std::int64_t, std::int64_t> partsOf(std::int64_t batch,
   Status status = readSizes(kernel, given, sizes);
   EXPECT_TRUE(status.ok()) << status.message;
   EXPECT_EQ(sizes.value("A"), sizes.partBits > 0);
-  EXPECT_EQ(sizes.value("J"), tokens > 4096);
-  EXPECT_EQ(sizes.value("C"), sizes.partBits > 0 || tokens > 4096);
-  return {sizes.partBits, sizes.value("P")};
+  return {sizes.partBits, sizes.value("Q")};
 }
 
 TEST(CallSizes, FewHeadsAreWalkedInParts) {
   EXPECT_EQ(partsOf(1, 4096, 16), Counts(9, 8));
+  EXPECT_EQ(partsOf(1, 4097, 16), Counts(9, 9));
   EXPECT_EQ(partsOf(1, 4096, 64), Counts(11, 2));
+  EXPECT_EQ(partsOf(1, 32768, 1), Counts(8, 128));
   EXPECT_EQ(partsOf(2, 300, 2), Counts(7, 6));
   EXPECT_EQ(partsOf(1, 129, 1), Counts(7, 2));
 }
 
-TEST(CallSizes, NoPartsWhereHeadsFillAGpuOrSequencesAreShortOrLong) {
+TEST(CallSizes, NoPartsWhereHeadsFillAGpuOrSequencesAreShort) {
   EXPECT_EQ(partsOf(1, 4096, 65), Counts(0, 1));
+  EXPECT_EQ(partsOf(1, 4097, 33), Counts(0, 2));
   EXPECT_EQ(partsOf(8, 4096, 16), Counts(0, 8));
   EXPECT_EQ(partsOf(1, 128, 16), Counts(0, 1));
   EXPECT_EQ(partsOf(1, 0, 16), Counts(0, 1));
-  EXPECT_EQ(partsOf(1, 4097, 16), Counts(0, 2));
   EXPECT_EQ(partsOf(1, 4096, 16, 0), Counts(0, 1));
 }
 

@@ -323,11 +323,12 @@ std::string Program::text() const {
   return all;
 }
 
-/// Prints the walk ahead of parts, if there can be one.
-static void printAhead(func::FuncOp function, ScanForm &form, const Nest &walk,
-                       const cpu::AxisOrder &order, Program &program) {
+/// The walk ahead of parts, if there can be one.
+static Program printAhead(func::FuncOp function, ScanForm &form,
+                          const Nest &walk, const cpu::AxisOrder &order) {
+  Program program;
   if (!canWalkAhead(form)) {
-    return;
+    return program;
   }
   Nest nest = walk, own = walk;
   std::string why;
@@ -343,6 +344,7 @@ static void printAhead(func::FuncOp function, ScanForm &form, const Nest &walk,
     program.nests.push_back(own);
     program.fewHeads = fewHeads(form);
   }
+  return program;
 }
 
 /// Cuts spans, if the form can: prints the kernels around the walk.
@@ -360,7 +362,8 @@ static void printSpans(func::FuncOp function, ScanForm &form, const Nest &walk,
     return;
   }
   program.spanTokens = form.spanTokens;
-  printAhead(function, form, walk, order, program);
+  Program ahead = printAhead(function, form, walk, order);
+  program.fewHeads = ahead.fewHeads;
   program.workspaces = spanWorkspaces(function, form, tiles, walk);
   auto add = [&]<typename Printer>(Program &to) {
     Nest own = walk;
@@ -375,6 +378,8 @@ static void printSpans(func::FuncOp function, ScanForm &form, const Nest &walk,
     add.operator()<SpanLocals>(program);
     add.operator()<SpanJoiner>(program);
   }
+  llvm::append_range(program.kernels, ahead.kernels);
+  llvm::append_range(program.nests, ahead.nests);
 }
 
 std::string spansInPlan(const Program &program) {
@@ -384,8 +389,8 @@ std::string spansInPlan(const Program &program) {
   return ", spans of " + std::to_string(program.spanTokens) +
          " tokens side by side" +
          (program.fewHeads > 0
-              ? ", parts of fewer up to " + std::to_string(program.fewHeads) +
-                    " heads of all sequences"
+              ? ", parts of those up to " + std::to_string(program.fewHeads) +
+                    " of all heads"
               : "");
 }
 

@@ -73,8 +73,7 @@ void ScanAdders::printTargets() {
   };
   if (llvm::any_of(form.stores,
                    [&](const Node *node) { return wideOf(node) >= 0; })) {
-    f.text.line("const bool isWaiting = span.count > 1" +
-                std::string(form.hasParts ? " && shape.partBits == 0;" : ";"));
+    f.text.line("const bool isWaiting = span.count > 1;");
   }
   targets.clear();
   for (const Node *node : form.stores) {

@@ -43,33 +43,35 @@ std::int64_t fewHeads(const ScanForm &form) {
   return (form.isReverse ? 48 : 64) / form.slices();
 }
 
+/// Where the walk finds the element (a, n, e) of one of its matrices.
+std::string ScanWalkers::carriedAt(std::size_t matrix) {
+  return "carriedAt<" + number(walkTiles.rowTiles) + ", " +
+         number(walkTiles.columnTiles) + ", " + number(walkTiles.warpRows) +
+         ", " + number(walkTiles.computeWarps()) + ", " +
+         (form.isReverse ? "true" : "false") + ">(" +
+         number(static_cast<std::int64_t>(matrix)) +
+         ", rowOrigin + firstRow + 16 * a + e / 2 * 8, columnOrigin + "
+         "firstColumn + 8 * n + e % 2)";
+}
+
 /// At the end of a run where a part does: what enters the next one.
 void ScanWalkers::printLeft() {
-  std::string cut = spanCut(walkSpan, true);
+  std::string cut = spanCut(form.spanTokens, true);
   f.text.line("const Index boundary = header[5]" +
               (form.isReverse ? std::string(";")
                               : " + " + number(form.interval) + ";"));
   f.text.open("if (boundary % " + cut + ".size() == 0)");
-  std::string sequence = f.spans[sequenceSpan()].origin;
   f.text.line("float *const left = " +
-              spanPlace(f, form, "carries",
-                        "firstSlot(" + cut + ", shape, " + sequence + ") + " +
+              spanPlace(f, form, "partStates",
+                        "firstSlot(" + cut + ", shape, span.sequence) + " +
                             cut + ".of(boundary) - 1") +
               ";");
   openElements();
-  ArrayRef<std::string> matrices = form.isReverse ? adjointNames : stateNames;
   std::string condition = inside();
-  for (auto [i, matrix] : llvm::enumerate(matrices)) {
-    f.text.line((condition.empty() ? "" : "if (" + condition + ") ") +
-                "left[carriedAt<" + number(walkTiles.rowTiles) + ", " +
-                number(walkTiles.columnTiles) + ", " +
-                number(walkTiles.warpRows) + ", " +
-                number(walkTiles.computeWarps()) + ", " +
-                (form.isReverse ? "true" : "false") + ">(" +
-                number(static_cast<std::int64_t>(i)) +
-                ", rowOrigin + firstRow + 16 * a + e / 2 * 8, columnOrigin + "
-                "firstColumn + 8 * n + e % 2)] = " +
-                matrix + "[a][n][e];");
+  for (auto [i, matrix] :
+       llvm::enumerate(form.isReverse ? adjointNames : stateNames)) {
+    f.text.line((condition.empty() ? "" : "if (" + condition + ") ") + "left[" +
+                carriedAt(i) + "] = " + matrix + "[a][n][e];");
   }
   closeElements();
   f.text.close();

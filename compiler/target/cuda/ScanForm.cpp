@@ -527,6 +527,7 @@ std::unique_ptr<ScanForm> ScanForm::withoutResults() const {
   std::string none;
   std::unique_ptr<ScanForm> form = find(forall, *order, none);
   form->isAhead = true;
+  form->spanTokens = spanTokens;
   form->reduces.clear();
   form->stores.clear();
   form->totals.clear();

@@ -266,13 +266,14 @@ void ScanKernel::printPiece() {
               (f.pieces > 1 ? "piece / " + rowPieces + " * " : "0 * ") +
               number(tiles.columns()) + ";");
   SequenceText &tokens = f.sequences[sequenceSpan()];
-  std::string &limit = form.isReverse ? tokens.begin : tokens.end;
-  limit = f.text.name(form.isReverse ? "begin" : "end");
+  std::string whole = form.isReverse ? tokens.begin : tokens.end;
+  std::string limit = f.text.name(form.isReverse ? "firstPart" : "lastPart");
   f.text.line("const Index " + limit + " = " +
-              (form.isReverse
-                   ? "(Index)1"
-                   : "(" + tokens.length + " - 1) >> shape.partBits") +
-              " << shape.partBits;");
+              (form.isReverse ? whole + " + ((Index)1 << shape.partBits);"
+                              : "(" + whole +
+                                    " - 1) >> shape.partBits << "
+                                    "shape.partBits;"));
+  (form.isReverse ? tokens.begin : tokens.end) = limit;
 }
 
 std::string ScanKernel::guarded(const std::string &value) {

@@ -377,10 +377,7 @@ bool ScanPrinter::hasStepsOf(const ScanPrinter &walk) const {
          });
 }
 
-void ScanPrinter::goAheadOf(const ScanPrinter &walk) {
-  walkTiles = walk.tiles;
-  walkSpan = walk.form.spanTokens;
-}
+void ScanPrinter::goAheadOf(const ScanPrinter &walk) { walkTiles = walk.tiles; }
 
 //===----------------------------------------------------------------------===//
 // The kernel
@@ -390,12 +387,10 @@ std::string ScanPrinter::print(func::FuncOp function) {
   nest.entry += form.isAhead ? "_ahead" : "";
   printHead();
   printBuffers(function, f);
-  if (form.spanTokens > 0 || form.isAhead) {
-    printSpanBuffers(function, f, form);
-  }
   if (form.spanTokens > 0) {
+    printSpanBuffers(function, f, form);
     f.hasParts = form.hasParts;
-    nest.tasks.front() = "P";
+    nest.tasks.front() = form.hasParts ? "Q" : "P";
   }
   if (form.isAhead) {
     nest.tasks.insert(nest.tasks.begin(), "A");

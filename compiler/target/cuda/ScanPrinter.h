@@ -20,7 +20,7 @@ public:
   /// Another one's elements go through the same steps as this one's: what has
   /// been found printable is laid out.
   bool hasStepsOf(const ScanPrinter &walk) const;
-  /// What comes behind, whose spans this one walks ahead of.
+  /// What comes behind, whose parts this one walks ahead of.
   void goAheadOf(const ScanPrinter &walk);
   std::string print(mlir::func::FuncOp function);
 

@@ -21,7 +21,8 @@ void reserveSpanNames(KernelText &text) {
         "perFour",      "spanTotals",   "changes",   "whole",     "inner",
         "change",       "result",       "r",         "wide0",     "wide1",
         "wide2",        "wide3",        "waiting",   "step",      "SpanCut",
-        "rowOrigin",    "columnOrigin", "carriedAt"}) {
+        "rowOrigin",    "columnOrigin", "carriedAt", "partSlot",  "partStates",
+        "spanAround",   "firstPart",    "lastPart"}) {
     text.name(name);
   }
 }
@@ -126,10 +127,14 @@ std::vector<Workspace> spanWorkspaces(func::FuncOp function,
        {stateFloats(form, tiles), decays, totalFloats(form, tiles)}) {
     Workspace &workspace = workspaces.emplace_back();
     workspace.dtype = DType::F32;
-    bool isCarried = workspaces.size() == 1;
-    workspace.shape = {isCarried && form.hasParts ? "C" : "J", "P"};
+    workspace.shape = {"J", "P"};
     llvm::append_range(workspace.shape, ArrayRef(nest.tasks).drop_front());
     workspace.shape.push_back(std::to_string(floats));
+  }
+  if (form.hasParts) {
+    Workspace partStates = workspaces.front();
+    partStates.shape[0] = "A", partStates.shape[1] = "Q";
+    workspaces.push_back(partStates);
   }
   for (const Node *node : wideStores(form)) {
     auto store = cast<chunk::StoreOp>(node->op);
@@ -148,6 +153,9 @@ void printSpanBuffers(func::FuncOp function, KernelFrame &f,
                        std::distance(function.getOps<chunk::AllocOp>().begin(),
                                      function.getOps<chunk::AllocOp>().end());
   std::vector<std::string> names = {"carries", "remaining", "spanTotals"};
+  if (form.hasParts || form.isAhead) {
+    names.push_back("partStates");
+  }
   for (std::size_t i = 0; i < wideStores(form).size(); ++i) {
     names.push_back("wide" + std::to_string(i));
   }
@@ -174,11 +182,21 @@ std::string spanPlace(KernelFrame &f, const ScanForm &form, StringRef buffer,
 // The walk
 //===----------------------------------------------------------------------===//
 
-/// What a slot has been given, as the lanes hold it.
+/// What a slot has been given, at `own`: as the lanes that walk hold it.
 void ScanWalkers::loadCarried(ArrayRef<std::string> matrices,
-                              const std::string &slot) {
+                              const std::string &own) {
+  if (form.isAhead) {
+    f.text.line("const float *const entered = " + own + ";");
+    openElements();
+    for (auto [i, matrix] : llvm::enumerate(matrices)) {
+      f.text.line(matrix + "[a][n][e] = " +
+                  guarded("entered[" + carriedAt(i) + "]") + ";");
+    }
+    closeElements();
+    return;
+  }
   f.text.line("const Four *const entered = reinterpret_cast<const Four *>(" +
-              spanPlace(f, form, "carries", slot) + ") + threadIdx.x;");
+              own + ") + threadIdx.x;");
   std::string place = form.isReverse ? placeOfElement : "e";
   unrolled("n", tiles.columnTiles);
   unrolled("a", tiles.rowTiles);
@@ -198,37 +216,43 @@ void ScanWalkers::loadCarried(ArrayRef<std::string> matrices,
   f.text.close();
 }
 
-/// All spans but the first begin with what was left for them.
+/// All spans but the first begin with what was left for them, and so do all
+/// parts of a span.
 void ScanWalkers::printEntered() {
   if (form.spanTokens == 0) {
     return;
   }
-  if (form.isReverse) {
-    printNothingArrived();
-    return;
-  }
-  f.text.open("if (span.number > 0)");
-  loadCarried(stateNames, "slot - 1");
-  f.text.close();
-}
-
-/// Backward, what the spans behind hand on is added later; a part has it.
-void ScanWalkers::printNothingArrived() {
-  f.text.open("if (span.number + 1 < span.count)");
   if (form.hasParts) {
-    f.text.open("if (shape.partBits > 0)");
-    loadCarried(adjointNames, "slot");
+    std::string inside =
+        form.isReverse ? "part.number + 1 < part.count && " + sequence().end
+                       : sequence().begin;
+    f.text.open("if (" + inside + " % " + number(form.spanTokens) + " != 0)");
+    loadCarried(form.isReverse ? adjointNames : stateNames,
+                spanPlace(f, form, "partStates",
+                          form.isReverse ? "partSlot" : "partSlot - 1"));
     f.text.close();
     f.text.open("else");
   }
+  if (form.isReverse) {
+    printNothingArrived();
+  } else {
+    f.text.open("if (span.number > 0)");
+    loadCarried(stateNames, spanPlace(f, form, "carries", "slot - 1"));
+    f.text.close();
+  }
+  if (form.hasParts) {
+    f.text.close();
+  }
+}
+
+/// Backward, what the spans behind hand on is added later.
+void ScanWalkers::printNothingArrived() {
+  f.text.open("if (span.number + 1 < span.count)");
   openElements();
   for (const std::string &adjoint : adjointNames) {
     f.text.line(adjoint + "[a][n][e] = 0;");
   }
   closeElements();
-  if (form.hasParts) {
-    f.text.close();
-  }
   f.text.close();
 }
 
@@ -237,10 +261,10 @@ void ScanWalkers::printNothingArrived() {
 /// another order than that of operands, they would be copied for every token.
 void ScanWalkers::printHandedOn() {
   if (form.hasParts) {
-    f.text.line("if (shape.partBits > 0 && span.number > 0) continue;");
+    f.text.line("if (" + sequence().begin + " % " + number(form.spanTokens) +
+                " != 0) continue;");
   }
-  f.text.open(std::string("if (span.count > 1") +
-              (form.hasParts ? " && shape.partBits == 0)" : ")"));
+  f.text.open("if (span.count > 1)");
   f.text.line("Four *const own = reinterpret_cast<Four *>(" +
               spanPlace(f, form, "carries", "slot") + ") + threadIdx.x;");
   unrolled("n", tiles.columnTiles);

@@ -275,7 +275,8 @@ void ScanWalkers::printFinal() {
   if (form.spanTokens > 0 && form.isReverse) {
     printHandedOn();
   } else if (form.spanTokens > 0) {
-    f.text.line("if (span.number + 1 < span.count) continue;");
+    std::string task = form.hasParts ? "part" : "span";
+    f.text.line("if (" + task + ".number + 1 < " + task + ".count) continue;");
   }
   for (cpu::Nest &part : form.top->getNests()) {
     for (Node *node : part.nodes) {

@@ -31,7 +31,6 @@ protected:
   ScanBalance balance;
   /// Those of the walk that this one goes ahead of.
   ScanTiles walkTiles = tiles;
-  std::int64_t walkSpan = 0;
   /// Of each state: its value after additions that are products, if any.
   llvm::SmallVector<std::string> additionNames;
 
@@ -58,7 +57,8 @@ private:
   void printEntered(), printNothingArrived(), printHandedOn();
   void printLeft();
   void loadCarried(llvm::ArrayRef<std::string> matrices,
-                   const std::string &slot);
+                   const std::string &own);
+  std::string carriedAt(std::size_t matrix);
   void printTrace();
   void printTracedStep();
   void printFragmentStep(const ScanProduct &product, const std::string &name);

@@ -39,6 +39,15 @@ template <typename Cut> __device__ inline TokenSpan findSpan(Cut cut, const Shap
   return TokenSpan{first, slot - firstSlot(cut, shape, first), spansOf(cut, length)};
 }
 
+// The whole span that a part is of.
+template <int tokens>
+__device__ inline TokenSpan spanAround(const Shape &shape, const TokenSpan &part) {
+  const bool isPacked = shape.offsets != nullptr;
+  const Index length = isPacked ? shape.offsets[part.sequence + 1] - shape.offsets[part.sequence] : shape.tokens;
+  const Index number = shape.partBits > 0 ? (part.number << shape.partBits) / tokens : part.number;
+  return TokenSpan{part.sequence, number, spansOf(SpanCut<tokens>{0}, length)};
+}
+
 // Where a walk finds an element of its matrix `number`: warps of rowTiles x
 // columnTiles tiles, `warpRows` of them below each other, have their lanes' fours
 // side by side; backward two rows' come first.

@@ -80,21 +80,33 @@ void KernelFrame::enterSequence(Value span) {
                                   : std::to_string(spanTokens);
     sequence.begin = text.name("begin");
     sequence.end = text.name("end");
-    text.line("const Index " + sequence.begin + " = span.number * " + tokens +
-              ", " + sequence.end + " = " + sequence.length + " - " +
-              sequence.begin + " < " + tokens + " ? " + sequence.length +
-              " : " + sequence.begin + " + " + tokens + ";");
+    text.line("const Index " + sequence.begin + " = " +
+              (hasParts ? "part" : "span") + ".number * " + tokens + ", " +
+              sequence.end + " = " + sequence.length + " - " + sequence.begin +
+              " < " + tokens + " ? " + sequence.length + " : " +
+              sequence.begin + " + " + tokens + ";");
   }
   sequences[span] = sequence;
 }
 
-/// What is left of the task's number is a slot; tasks of empty ones end here.
-/// Returns what its sequence is called.
+/// What is left of the task's number is a slot, of a span or a part of one;
+/// tasks of empty ones end here. Returns what its sequence is called.
 std::string KernelFrame::enterSlot() {
-  text.line("const " + taskType + " slot = rest;");
-  text.line("const TokenSpan span = findSpan(" + spanCut(spanTokens, hasParts) +
-            ", shape, slot);");
-  text.line("if (span.number >= span.count) continue;");
+  std::string spans = spanCut(spanTokens, false);
+  if (!hasParts) {
+    text.line("const " + taskType + " slot = rest;");
+    text.line("const TokenSpan span = findSpan(" + spans + ", shape, slot);");
+    text.line("if (span.number >= span.count) continue;");
+    return "span.sequence";
+  }
+  text.line("const " + taskType + " partSlot = rest;");
+  text.line("const TokenSpan part = findSpan(" + spanCut(spanTokens, true) +
+            ", shape, partSlot);");
+  text.line("if (part.number >= part.count) continue;");
+  text.line("const TokenSpan span = spanAround<" + std::to_string(spanTokens) +
+            ">(shape, part);");
+  text.line("const " + taskType + " slot = firstSlot(" + spans +
+            ", shape, span.sequence) + span.number;");
   return "span.sequence";
 }
 

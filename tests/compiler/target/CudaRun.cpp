@@ -114,23 +114,19 @@ void CudaRun::build() {
   }
 }
 
-/// Slots of spans or parts, and whether sequences have several.
-std::pair<std::int64_t, bool>
-CudaRun::countSpans(const KernelSizes &sizes) const {
-  std::int64_t tokens = partBits > 0 ? 1 << partBits : spanTokens;
+/// Slots of spans, or parts, of so many tokens; 0: all of a sequence's.
+static std::int64_t slotsOf(std::int64_t tokens, const KernelSizes &sizes) {
   if (tokens == 0 || sizes.tokens <= tokens) {
-    return {sizes.sequences(), false};
+    return sizes.sequences();
   }
-  std::int64_t perRow = (sizes.tokens + tokens - 1) / tokens;
-  return {sizes.offsets.empty() ? sizes.rows * perRow
-                                : sizes.tokens / tokens + sizes.sequences(),
-          true};
+  return sizes.offsets.empty()
+             ? sizes.rows * ((sizes.tokens + tokens - 1) / tokens)
+             : sizes.tokens / tokens + sizes.sequences();
 }
 
 std::int64_t CudaRun::count(const std::string &size,
                             const KernelSizes &sizes) const {
   std::int64_t total = sizes.rows * sizes.tokens;
-  auto [spans, isCut] = countSpans(sizes);
   const std::map<std::string, std::int64_t> symbols = {
       {"B", sizes.rows},
       {"T", sizes.tokens},
@@ -139,10 +135,10 @@ std::int64_t CudaRun::count(const std::string &size,
       {"N", sizes.sequences()},
       {"S", total / std::max<std::int64_t>(checkpointInterval, 1) +
                 sizes.sequences()},
-      {"P", spans},
-      {"J", isCut && partBits == 0},
-      {"A", partBits > 0},
-      {"C", isCut}};
+      {"P", slotsOf(spanTokens, sizes)},
+      {"J", spanTokens > 0 && sizes.tokens > spanTokens},
+      {"Q", slotsOf(partBits > 0 ? 1 << partBits : spanTokens, sizes)},
+      {"A", partBits > 0}};
   auto found = symbols.find(size);
   return found == symbols.end() ? std::stoll(size) : found->second;
 }

@@ -32,7 +32,6 @@ private:
   using Entry = void (*)(const void *buffers, const void *shape,
                          std::int64_t tasks, char *scratch, unsigned blocks);
   std::int64_t count(const std::string &size, const KernelSizes &sizes) const;
-  std::pair<std::int64_t, bool> countSpans(const KernelSizes &sizes) const;
   void build();
 
   std::vector<Argument> arguments;
