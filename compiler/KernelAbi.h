@@ -21,7 +21,7 @@ struct KernelBuffer {
 struct KernelShape {
   std::int64_t rows, tokens, heads, sequences;
   const std::int64_t *offsets;
-  std::int64_t partBits = 0; ///< cuda: see CallSizes
+  std::int64_t partBits = 0; ///< cuda: log2 of the tokens that a task has
 };
 
 /// Runs tasks [begin, end) of one nest; `scratch` (64-byte aligned, the

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/CallSizes.h"
 
+#include <bit>
 #include <cstdlib>
 
 namespace recurra {
@@ -114,6 +115,10 @@ void countSpans(const Artifact &artifact, CallSizes &sizes) {
   sizes.joins = tokens > 0 && sizes.tokens > tokens ? 1 : 0;
   sizes.spans = slotsOf(tokens, sizes);
   sizes.partBits = partBitsOf(artifact, sizes);
+  sizes.taskBits = sizes.partBits;
+  if (sizes.partBits == 0 && tokens > 0) {
+    sizes.taskBits = std::bit_width(static_cast<std::uint64_t>(tokens)) - 1;
+  }
   sizes.parts =
       sizes.partBits > 0 ? slotsOf(1 << sizes.partBits, sizes) : sizes.spans;
 }

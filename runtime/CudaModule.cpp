@@ -152,7 +152,7 @@ Status runOnCuda(const recurra_kernel &kernel, const CallSizes &sizes,
   }
   std::vector<KernelBuffer> arguments = buffers;
   KernelShape shape{sizes.rows,      sizes.tokens,  sizes.heads,
-                    sizes.sequences, sizes.offsets, sizes.partBits};
+                    sizes.sequences, sizes.offsets, sizes.taskBits};
   for (std::size_t i = 0; i < kernel.artifact.nests.size(); ++i) {
     const Nest &nest = kernel.artifact.nests[i];
     std::int64_t tasks = 0;

@@ -31,7 +31,7 @@ void ScanAdders::printAdders() {
   printVectorSums(false);
   printScalarSums();
   printNextTargets();
-  f.text.line("arrive(added + group % 2, lane);");
+  f.text.line("arrive(added + group % 2);");
   f.text.line("++group;");
   f.text.close();
   printTargetsOfUnit();

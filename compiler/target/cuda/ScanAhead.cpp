@@ -35,8 +35,8 @@ ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk) {
 }
 
 bool canWalkAhead(const ScanForm &form) {
-  return form.spanTokens > 0 && form.totals.empty() && !form.hasMatrixDecay &&
-         !form.hasVectorDecay();
+  return form.spanTokens > 0 && llvm::isPowerOf2_64(form.spanTokens) &&
+         form.totals.empty() && !form.hasMatrixDecay && !form.hasVectorDecay();
 }
 
 std::int64_t fewHeads(const ScanForm &form) {

@@ -6,9 +6,9 @@
 
 namespace recurra::cuda {
 
-/// Whether parts can give the bits of one walk: decays are numbers, so that a
-/// piece of a state finds the same segments as all of it, and nothing is added
-/// up over a task.
+/// Whether parts can give the bits of one walk: spans can be halved, decays are
+/// numbers, so that a piece of a state finds the same segments as all of it,
+/// and nothing is added up over a task.
 bool canWalkAhead(const ScanForm &form);
 
 /// Sequences x heads up to which a walk ahead pays: backward it is no less than

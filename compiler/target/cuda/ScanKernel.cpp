@@ -63,7 +63,7 @@ ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,
                ceilDiv(extentOf(form.columns), tiles.columns());
   }
   f.taskType = "unsigned"; // a division of 64 bits is a hundred instructions
-  nest.mostTasks = std::numeric_limits<unsigned>::max();
+  nest.mostTasks = std::numeric_limits<int>::max();
   for (const char *name : names) {
     f.text.name(name);
   }
@@ -167,7 +167,9 @@ std::string ScanKernel::syncProducers() const {
 }
 
 void ScanKernel::openTasks() {
-  f.text.open("for (Index task = blockIdx.x; task < tasks; task += gridDim.x)");
+  f.text.open(
+      "for (unsigned task = blockIdx.x; task < (unsigned)tasks; task += "
+      "gridDim.x)");
   f.enterTask();
   if (form.isAhead) {
     printPiece();

@@ -18,13 +18,11 @@ __device__ inline char *sharedMemory() {
 __device__ inline unsigned sharedAddress(const void *p) {
   return (unsigned)__cvta_generic_to_shared(p);
 }
-__device__ inline void initialise(Barrier *barrier, unsigned warps) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(sharedAddress(barrier)), "r"(warps) : "memory");
+__device__ inline void initialise(Barrier *barrier, unsigned threads) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(sharedAddress(barrier)), "r"(threads) : "memory");
 }
-__device__ inline void arrive(Barrier *barrier, int lane) {
-  __syncwarp();
-  if (lane == 0)
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(sharedAddress(barrier)) : "memory");
+__device__ inline void arrive(Barrier *barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(sharedAddress(barrier)) : "memory");
 }
 __device__ inline void waitFor(Barrier *barrier, unsigned phase) {
   asm volatile("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@!p bra again;\n}" ::"r"(sharedAddress(barrier)), "r"(phase) : "memory");

@@ -514,8 +514,8 @@ void ScanPrinter::printShared() {
   }
   f.text.open("if (threadIdx.x < 2)");
   auto initialise = [&](StringRef event, std::int64_t warps) {
-    f.text.line("initialise(" + event + " + threadIdx.x, " + number(warps) +
-                ");");
+    f.text.line("initialise(" + event + " + threadIdx.x, " +
+                number(32 * warps) + ");");
   };
   initialise("staged", tiles.producerWarps);
   if (tiles.adderWarps > 0) {

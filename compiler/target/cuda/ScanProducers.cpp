@@ -117,7 +117,7 @@ void ScanProducers::printTracedVectors() {
 
 /// A unit is ready: for the warps that walk, and for those that add.
 void ScanProducers::printStaged() {
-  f.text.line("arrive(staged + unit % 2, lane);");
+  f.text.line("arrive(staged + unit % 2);");
   if (tiles.adderWarps > 0) {
     f.text.line(numbered("arrive", "staged"));
   }

@@ -13,16 +13,19 @@ namespace recurra::cuda {
 /// What the printed text calls its own things.
 void reserveSpanNames(KernelText &text) {
   for (const char *name :
-       {"span",         "slot",         "TokenSpan", "spansOf",   "findSpan",
-        "firstSlot",    "decayToEnd",   "numbers",   "remaining", "carries",
-        "narrowOrWait", "firstReached", "firstUnit", "passed",    "isLast",
-        "units",        "tile",         "word",      "pair",      "piece",
-        "entered",      "factors",      "part",      "low",       "high",
-        "perFour",      "spanTotals",   "changes",   "whole",     "inner",
-        "change",       "result",       "r",         "wide0",     "wide1",
-        "wide2",        "wide3",        "waiting",   "step",      "SpanCut",
-        "rowOrigin",    "columnOrigin", "carriedAt", "partSlot",  "partStates",
-        "spanAround",   "firstPart",    "lastPart"}) {
+       {"span",      "slot",       "TokenSpan",    "spansOf",
+        "findSpan",  "firstSlot",  "decayToEnd",   "numbers",
+        "remaining", "carries",    "narrowOrWait", "firstReached",
+        "firstUnit", "passed",     "isLast",       "units",
+        "tile",      "word",       "pair",         "piece",
+        "entered",   "factors",    "part",         "low",
+        "high",      "perFour",    "spanTotals",   "changes",
+        "whole",     "inner",      "change",       "result",
+        "r",         "wide0",      "wide1",        "wide2",
+        "wide3",     "waiting",    "step",         "SpanCut",
+        "PartCut",   "rowOrigin",  "columnOrigin", "carriedAt",
+        "partSlot",  "partStates", "spanAround",   "firstPart",
+        "lastPart"}) {
     text.name(name);
   }
 }

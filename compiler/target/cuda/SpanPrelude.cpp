@@ -5,16 +5,20 @@
 namespace recurra::cuda {
 
 const char *const spanPrelude = R"cuda(
-// How long spans are: `tokens`, or, if sequences are walked in parts, two to the
-// power of `partBits`.
+// How long spans are, or the parts that a call's tasks have of them: two to the
+// power of `bits`, spans themselves if it has no parts.
 template <int tokens> struct SpanCut {
-  int partBits;
-  __device__ inline Index size() const { return partBits > 0 ? (Index)1 << partBits : tokens; }
-  __device__ inline Index of(Index x) const { return partBits > 0 ? x >> partBits : x / tokens; }
+  __device__ inline Index size() const { return tokens; }
+  __device__ inline Index of(Index x) const { return x / tokens; }
+};
+struct PartCut {
+  int bits;
+  __device__ inline Index size() const { return (Index)1 << bits; }
+  __device__ inline Index of(Index x) const { return x >> bits; }
 };
 // A span of a sequence's tokens, which blocks walk side by side: `number` of
 // `count`. All spans have slots; between packed sequences some slots are empty.
-struct TokenSpan { Index sequence, number, count; };
+struct TokenSpan { Index sequence; unsigned number, count; };
 template <typename Cut> __device__ inline Index spansOf(Cut cut, Index length) {
   return length > cut.size() ? cut.of(length - 1) + 1 : 1;
 }
@@ -26,7 +30,7 @@ template <typename Cut> __device__ inline Index firstSlot(Cut cut, const Shape &
 template <typename Cut> __device__ inline TokenSpan findSpan(Cut cut, const Shape &shape, unsigned slot) {
   if (shape.offsets == nullptr || shape.tokens <= cut.size()) {
     const unsigned count = (unsigned)spansOf(cut, shape.tokens);
-    return TokenSpan{slot / count, slot % count, count};
+    return TokenSpan{(Index)(slot / count), slot % count, count};
   }
   Index first = 0, last = shape.sequences - 1;
 #pragma unroll 1
@@ -36,16 +40,13 @@ template <typename Cut> __device__ inline TokenSpan findSpan(Cut cut, const Shap
     else last = middle - 1;
   }
   const Index length = shape.offsets[first + 1] - shape.offsets[first];
-  return TokenSpan{first, slot - firstSlot(cut, shape, first), spansOf(cut, length)};
+  return TokenSpan{first, slot - (unsigned)firstSlot(cut, shape, first), (unsigned)spansOf(cut, length)};
 }
 
-// The whole span that a part is of.
-template <int tokens>
-__device__ inline TokenSpan spanAround(const Shape &shape, const TokenSpan &part) {
-  const bool isPacked = shape.offsets != nullptr;
-  const Index length = isPacked ? shape.offsets[part.sequence + 1] - shape.offsets[part.sequence] : shape.tokens;
-  const Index number = shape.partBits > 0 ? (part.number << shape.partBits) / tokens : part.number;
-  return TokenSpan{part.sequence, number, spansOf(SpanCut<tokens>{0}, length)};
+// The whole span, of two to the power of `bits` tokens, that a part is of.
+template <int bits> __device__ inline TokenSpan spanAround(PartCut cut, const TokenSpan &part) {
+  const int parts = bits - cut.bits; // of a span, as a power of two
+  return TokenSpan{part.sequence, part.number >> parts, ((part.count - 1) >> parts) + 1};
 }
 
 // Where a walk finds an element of its matrix `number`: warps of rowTiles x

@@ -11,8 +11,8 @@ static chunk::SpanType typeOf(Value span) {
 }
 
 std::string spanCut(std::int64_t tokens, bool hasParts) {
-  return "SpanCut<" + std::to_string(tokens) + ">{" +
-         (hasParts ? "(int)shape.partBits" : "0") + "}";
+  return hasParts ? "PartCut{(int)shape.partBits}"
+                  : "SpanCut<" + std::to_string(tokens) + ">{}";
 }
 
 /// A span of T cut from a point of N, not from another span of T.
@@ -80,7 +80,7 @@ void KernelFrame::enterSequence(Value span) {
                                   : std::to_string(spanTokens);
     sequence.begin = text.name("begin");
     sequence.end = text.name("end");
-    text.line("const Index " + sequence.begin + " = " +
+    text.line("const Index " + sequence.begin + " = (Index)" +
               (hasParts ? "part" : "span") + ".number * " + tokens + ", " +
               sequence.end + " = " + sequence.length + " - " + sequence.begin +
               " < " + tokens + " ? " + sequence.length + " : " +
@@ -103,8 +103,9 @@ std::string KernelFrame::enterSlot() {
   text.line("const TokenSpan part = findSpan(" + spanCut(spanTokens, true) +
             ", shape, partSlot);");
   text.line("if (part.number >= part.count) continue;");
-  text.line("const TokenSpan span = spanAround<" + std::to_string(spanTokens) +
-            ">(shape, part);");
+  text.line("const TokenSpan span = spanAround<" +
+            std::to_string(llvm::Log2_64(spanTokens)) + ">(" +
+            spanCut(spanTokens, true) + ", part);");
   text.line("const " + taskType + " slot = firstSlot(" + spans +
             ", shape, span.sequence) + span.number;");
   return "span.sequence";

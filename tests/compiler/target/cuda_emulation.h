@@ -39,13 +39,12 @@ struct Barrier {
   unsigned phase;
 };
 static_assert(sizeof(Barrier) <= 16);
-inline void initialise(Barrier *barrier, int warps) {
-  *barrier = {warps, warps, 0};
+inline void initialise(Barrier *barrier, int threads) {
+  *barrier = {threads, threads, 0};
 }
-inline void arrive(Barrier *barrier, int lane) {
-  emulation::meet();
+inline void arrive(Barrier *barrier) {
   ++emulation::block.progress;
-  if (lane == 0 && --barrier->pending == 0) {
+  if (--barrier->pending == 0) {
     barrier->pending = barrier->expected;
     ++barrier->phase;
   }
