@@ -386,11 +386,11 @@ std::string spansInPlan(const Program &program) {
   if (program.spanTokens == 0) {
     return "";
   }
+  std::string few = std::to_string(program.fewHeads);
   return ", spans of " + std::to_string(program.spanTokens) +
          " tokens side by side" +
          (program.fewHeads > 0
-              ? ", parts of those up to " + std::to_string(program.fewHeads) +
-                    " of all heads"
+              ? ", up to " + few + " spans x heads in parts of those"
               : "");
 }
 
