@@ -90,7 +90,8 @@ Status checkPacking(const Spec &spec, const recurra_sizes &given) {
 /// to the bit, so it need not know which GPU that is.
 std::int64_t partBitsOf(const Artifact &artifact, const CallSizes &sizes) {
   constexpr std::int64_t manyTasks = 128, longest = 11, shortest = 7;
-  if (sizes.spans * sizes.heads > artifact.fewHeads) {
+  std::int64_t tasks = sizes.spans * sizes.heads;
+  if (tasks == 0 || tasks > artifact.fewHeads) {
     return 0;
   }
   std::int64_t bits = longest;

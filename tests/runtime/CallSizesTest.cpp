@@ -81,6 +81,7 @@ TEST(CallSizes, NoPartsWhereHeadsFillAGpuOrSequencesAreShort) {
   EXPECT_EQ(partsOf(1, 128, 16), Counts(0, 1));
   EXPECT_EQ(partsOf(1, 0, 16), Counts(0, 1));
   EXPECT_EQ(partsOf(1, 4096, 16, 0), Counts(0, 1));
+  EXPECT_EQ(partsOf(1, 4096, 0, 0), Counts(0, 1));
 }
 
 /// Kernels that count in 32 bits say so; no number wraps.

@@ -1,6 +1,6 @@
-// Parts of sequences walked side by side, where there are few sequences and
-// heads, with the bits of one walk: a walk ahead makes what enters each part by
-// the same steps, and nothing else. Its blocks have a piece of a state each: an
+// Parts of spans walked side by side, where there are few spans and heads, with
+// the bits of one walk: a walk ahead makes what enters each part by the same
+// steps, and nothing else. Its blocks have a piece of a state each: an
 // element's step needs no other element.
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/ScanAhead.h"
@@ -36,7 +36,8 @@ ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk) {
 
 bool canWalkAhead(const ScanForm &form) {
   return form.spanTokens > 0 && llvm::isPowerOf2_64(form.spanTokens) &&
-         form.totals.empty() && !form.hasMatrixDecay && !form.hasVectorDecay();
+         form.totals.empty() && !form.hasMatrixDecay &&
+         !form.hasVectorDecay() && fewHeads(form) > 0;
 }
 
 std::int64_t fewHeads(const ScanForm &form) {

@@ -1,4 +1,4 @@
-// A walk ahead of parts of sequences: whether there can be one, and its tiles.
+// A walk ahead of parts of spans: whether there can be one, and its tiles.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,10 +8,11 @@ namespace recurra::cuda {
 
 /// Whether parts can give the bits of one walk: spans can be halved, decays are
 /// numbers, so that a piece of a state finds the same segments as all of it,
-/// and nothing is added up over a task.
+/// and nothing is added up over a task. And whether a call can have so few
+/// heads.
 bool canWalkAhead(const ScanForm &form);
 
-/// Sequences x heads up to which a walk ahead pays: backward it is no less than
+/// Spans x heads up to which a walk ahead pays: backward it is no less than
 /// a quarter of the walk, and tasks have slices.
 std::int64_t fewHeads(const ScanForm &form);
 

@@ -204,16 +204,11 @@ void ScanWalkers::loadCarried(ArrayRef<std::string> matrices,
   unrolled("n", tiles.columnTiles);
   unrolled("a", tiles.rowTiles);
   for (auto [i, matrix] : llvm::enumerate(matrices)) {
-    f.text.open("");
-    f.text.line("const Four four = entered[(" +
-                number(i * tiles.rowTiles * tiles.columnTiles) + " + a * " +
-                number(tiles.columnTiles) + " + n) * " +
-                number(32 * tiles.computeWarps()) + "];");
-    unrolled("e", 4);
-    f.text.line(matrix + "[a][n][e] = " + guarded("four.x[" + place + "]") +
-                ";");
-    f.text.close();
-    f.text.close();
+    loadFour(matrix,
+             "entered[(" + number(i * tiles.rowTiles * tiles.columnTiles) +
+                 " + a * " + number(tiles.columnTiles) + " + n) * " +
+                 number(32 * tiles.computeWarps()) + "]",
+             guarded("four.x[" + place + "]"));
   }
   f.text.close();
   f.text.close();

@@ -183,12 +183,13 @@ void ScanWalkers::copyHeld(StringRef token) {
   f.text.close();
 }
 
-/// A tile of a state, from four floats of a lane.
-void ScanWalkers::loadFour(const std::string &state, const std::string &from) {
+/// A tile of a matrix, from four floats of a lane: of each element, `value`.
+void ScanWalkers::loadFour(const std::string &matrix, const std::string &from,
+                           const std::string &value) {
   f.text.open("");
   f.text.line("const Four four = " + from + ";");
   unrolled("e", 4);
-  f.text.line(state + "[a][n][e] = four.x[e];");
+  f.text.line(matrix + "[a][n][e] = " + value + ";");
   f.text.close();
   f.text.close();
 }

@@ -94,7 +94,8 @@ private:
   void multiplyBy(const std::string &factor, bool ofStates, bool ofAdjoints);
   std::string heldSlot(unsigned state, llvm::StringRef token) const;
   void copyHeld(llvm::StringRef token);
-  void loadFour(const std::string &state, const std::string &from);
+  void loadFour(const std::string &matrix, const std::string &from,
+                const std::string &value = "four.x[e]");
   void loadHeld(llvm::StringRef token);
   void printCut();
   void printExactSum(const ScanSum &sum);
