@@ -3,34 +3,67 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 import torch
+import torch.nn.functional as F
 from torch.profiler import ProfilerActivity, profile
 
 import recurra
 from draw import Shape, draw
 from on_gpu import DEVICE
 
-READS = {"palimpsa": ("q", "k", "v", "g", "beta"), "simple_gla": ("q", "k", "v", "g")}
-STATES = {"palimpsa": ("M", "J"), "simple_gla": ("M",)}
+# Spans in parts, and whole sequences: backward where decays are vectors, always
+# where they are matrices.
+READS = {"palimpsa": ("q", "k", "v", "g", "beta"), "simple_gla": ("q", "k", "v", "g"),
+         "gla": ("q", "k", "v", "g"), "mamba1": ("u", "dt", "A", "B", "C")}
+STATES = {"palimpsa": ("M", "J"), "simple_gla": ("M",), "gla": ("S",), "mamba1": ("h",)}
+SHARED = ("B", "C")  # by all heads: their gradients are sums over heads
+
+
+def drawn_for(entry, shape, seed):
+    inputs = {n: x.detach() for n, x in draw(shape, seed, device=DEVICE).items()}
+    make = torch.Generator(device=DEVICE).manual_seed(seed)
+
+    def randn(*sizes):
+        return torch.randn(*sizes, generator=make, device=DEVICE)
+
+    if entry == "gla":
+        gates = -F.softplus(randn(shape.B, shape.T, shape.H, shape.K) - 2)
+        inputs["g"] = gates.to(inputs["q"].dtype)
+    if entry == "mamba1":
+        B, T, H, N, D = shape.B, shape.T, shape.H, 16, shape.V
+        inputs |= {"u": inputs["v"], "dt": inputs["beta"], "A": -torch.exp(randn(H, D, N)),
+                   "B": randn(B, T, N), "C": randn(B, T, N), "D_skip": randn(H, D)}
+    return inputs
 
 
 def few_and_many(entry, shape, seed=1):
     """Inputs of the shape, and the same for so many heads that they fill a GPU:
     the first are the same."""
-    drawn = draw(shape, seed, device=DEVICE)
-    few = {n: drawn[n].detach() for n in (*READS[entry], "d_o")}
-    many = {n: x.repeat(1, 1, 128 // shape.H + 1, *[1] * (x.dim() - 3)) for n, x in few.items()}
-    return few, many
+    inputs = drawn_for(entry, shape, seed)
+    constants = ("D_skip",) if entry == "mamba1" else ()
+    few = {n: inputs[n] for n in (*READS[entry], *constants, "d_o")}
+
+    def repeated(name, x):
+        axis = 0 if name in ("A", "D_skip") else 2
+        times = [1] * x.dim()
+        times[axis] = 128 // shape.H + 1
+        return x if name in SHARED else x.repeat(times)
+
+    return few, {n: repeated(n, x) for n, x in few.items()}
 
 
 def states_of(entry, inputs, sequences):
     make = torch.Generator(device=DEVICE).manual_seed(5)
-    H, K, V = inputs["k"].shape[2], inputs["k"].shape[3], inputs["v"].shape[3]
-    one = torch.rand(sequences, 1, K, V, generator=make, device=DEVICE)
+    H = inputs["d_o"].shape[2]
+    sizes = (inputs["A"] if "A" in inputs else inputs["k"]).shape[-1:]
+    sizes = (*sizes, inputs["d_o"].shape[3])
+    one = torch.rand(sequences, 1, *sizes[::-1 if "A" in inputs else 1], generator=make,
+                     device=DEVICE)
     return tuple(one.repeat(1, H, 1, 1) for _ in STATES[entry])
 
 
 def results(entry, inputs, has_states, cu_seqlens=None):
-    """The output, final states, and the gradients of inputs and initial states."""
+    """The output, final states, and the gradients of inputs of heads and of
+    initial states."""
     read = [inputs[n].clone().requires_grad_() for n in READS[entry]]
     initial = ()
     if has_states:
@@ -38,25 +71,32 @@ def results(entry, inputs, has_states, cu_seqlens=None):
         initial = tuple(x.requires_grad_() for x in states_of(entry, inputs, sequences))
     given = dict(initial_state=initial if len(initial) > 1 else initial[0],
                  output_final_state=True) if has_states else {}
-    out, final = getattr(recurra.ops, entry)(*read, cu_seqlens=cu_seqlens, **given)
+    constants = [inputs[n] for n in ("D_skip",) if n in inputs]
+    out, final = getattr(recurra.ops, entry)(*read, *constants, cu_seqlens=cu_seqlens, **given)
     final = final if isinstance(final, tuple) else (final,) if has_states else ()
     loss = (out.float() * inputs["d_o"].float()).sum() + sum(x.sum() for x in final)
-    return [out, *final], torch.autograd.grad(loss, [*read, *initial])
+    gradients = torch.autograd.grad(loss, [*read, *initial])
+    named = zip((*READS[entry], *STATES[entry]), gradients)
+    return [out, *final], [x for n, x in named if n not in SHARED]
 
 
 def expect_same(entry, few, many, has_states, cu_seqlens=None):
-    heads = few["k"].shape[2]
+    heads = few["d_o"].shape[2]
     for of_few, of_many in zip(results(entry, few, has_states, cu_seqlens),
                                results(entry, many, has_states, cu_seqlens)):
         for x, y in zip(of_few, of_many):
-            # The axis of the heads: states have it second, all else third.
-            axis = 1 if x.shape[1] == heads else 2
+            # The axis of the heads: states have it second, A first, all else third.
+            axis = 0 if x.dim() == 3 and x.shape[0] == heads else 1 if x.shape[1] == heads else 2
             assert torch.equal(y.narrow(axis, 0, heads), x)
 
 
-@pytest.mark.parametrize("K, V", ((48, 48), (48, 96), (96, 192), (128, 128), (40, 72)))
+SIZES = ((48, 48), (48, 96), (96, 192), (128, 128), (40, 72))
+CASES = [(entry, *size) for entry in READS for size in SIZES
+         if entry != "mamba1" or size[0] < 96]  # states of V x 16
+
+
+@pytest.mark.parametrize("entry, K, V", CASES)
 @pytest.mark.parametrize("T", (129, 1000, 4096, 9000))
-@pytest.mark.parametrize("entry", READS)
 def test_parts_have_the_bits_of_one_walk(entry, T, K, V):
     expect_same(entry, *few_and_many(entry, Shape(K, V, 1, T, 4)), has_states=T == 1000)
 
@@ -69,13 +109,14 @@ def test_parts_of_packed_sequences(entry):
 
 
 @pytest.mark.skipif(DEVICE.type != "cuda", reason="on the CPU, threads share sequences otherwise")
-def test_few_heads_are_walked_in_parts():
-    few, many = few_and_many("palimpsa", Shape(48, 96, 1, 2048, 4))
+@pytest.mark.parametrize("entry", READS)
+def test_few_heads_are_walked_in_parts(entry):
+    few, many = few_and_many(entry, Shape(48, 96, 1, 2048, 4))
     ahead = []
     for inputs in (few, many):
-        results("palimpsa", inputs, False)
+        results(entry, inputs, False)
         with profile(activities=[ProfilerActivity.CUDA]) as seen:
-            results("palimpsa", inputs, False)
+            results(entry, inputs, False)
             torch.cuda.synchronize()
         ahead.append(sum("nest0_ahead" in event.name for event in seen.events()))
     assert ahead == [2, 0]

@@ -45,14 +45,13 @@ TEST(CallSizes, PackedSequencesHaveSlotsForTheMost) {
 }
 
 /// The logarithm of a part's tokens and the slots of parts, where up to 64
-/// heads are few and a span has 4096 tokens.
-std::pair<std::int64_t, std::int64_t> partsOf(std::int64_t batch,
-                                              std::int64_t tokens,
-                                              std::int64_t heads,
-                                              std::int64_t fewHeads = 64) {
+/// heads are few and a span has 4096 tokens; 0: all of a sequence.
+std::pair<std::int64_t, std::int64_t>
+partsOf(std::int64_t batch, std::int64_t tokens, std::int64_t heads,
+        std::int64_t fewHeads = 64, std::int64_t spanTokens = 4096) {
   recurra_kernel kernel;
   kernel.spec.target = "cuda";
-  kernel.artifact.spanTokens = 4096;
+  kernel.artifact.spanTokens = spanTokens;
   kernel.artifact.fewHeads = fewHeads;
   recurra_sizes given{};
   given.batch = batch;
@@ -72,6 +71,12 @@ TEST(CallSizes, FewHeadsAreWalkedInParts) {
   EXPECT_EQ(partsOf(1, 32768, 1), Counts(8, 128));
   EXPECT_EQ(partsOf(2, 300, 2), Counts(7, 6));
   EXPECT_EQ(partsOf(1, 129, 1), Counts(7, 2));
+}
+
+TEST(CallSizes, SequencesWithoutSpansHavePartsToo) {
+  EXPECT_EQ(partsOf(1, 9000, 40), Counts(0, 3));
+  EXPECT_EQ(partsOf(1, 9000, 40, 64, 0), Counts(11, 5));
+  EXPECT_EQ(partsOf(1, 9000, 65, 64, 0), Counts(0, 1));
 }
 
 TEST(CallSizes, NoPartsWhereHeadsFillAGpuOrSequencesAreShort) {

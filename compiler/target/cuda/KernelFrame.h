@@ -79,7 +79,7 @@ public:
 
   std::int64_t tokenParts = 1; ///< tasks that share a sequence's tokens
   std::int64_t spanTokens = 0; ///< that a task has; 0: all of a sequence
-  bool hasParts = false;       ///< fewer if a call's spans are in parts
+  bool hasParts = false;       ///< fewer if a call has parts
   std::int64_t pieces = 1;     ///< of a matrix, each with a task of its own
   std::string taskText = "task", taskType = "Index"; ///< of the one entered
   void enterTask();

@@ -347,7 +347,7 @@ static Program printAhead(func::FuncOp function, ScanForm &form,
   return program;
 }
 
-/// Cuts spans, if the form can: prints the kernels around the walk.
+/// Cuts spans and parts, if the form can: prints the kernels around the walk.
 static void printSpans(func::FuncOp function, ScanForm &form, const Nest &walk,
                        const cpu::AxisOrder &order, Program &program,
                        Program &behind) {
@@ -357,10 +357,7 @@ static void printSpans(func::FuncOp function, ScanForm &form, const Nest &walk,
   bool isPrintable = form.isReverse
                          ? SpanCorrector(form, tiles, nest, order).isPrintable()
                          : SpanLocals(form, tiles, nest, order).isPrintable();
-  if (!isPrintable) {
-    form.spanTokens = 0;
-    return;
-  }
+  form.spanTokens = isPrintable ? form.spanTokens : 0;
   program.spanTokens = form.spanTokens;
   Program ahead = printAhead(function, form, walk, order);
   program.fewHeads = ahead.fewHeads;
@@ -370,11 +367,11 @@ static void printSpans(func::FuncOp function, ScanForm &form, const Nest &walk,
     to.kernels.push_back(Printer(form, tiles, own, order).print(function));
     to.nests.push_back(own);
   };
-  if (form.isReverse) {
+  if (isPrintable && form.isReverse) {
     add.operator()<SpanDecays>(program);
     add.operator()<SpanJoiner>(behind);
     add.operator()<SpanCorrector>(behind);
-  } else {
+  } else if (isPrintable) {
     add.operator()<SpanLocals>(program);
     add.operator()<SpanJoiner>(program);
   }
@@ -383,15 +380,16 @@ static void printSpans(func::FuncOp function, ScanForm &form, const Nest &walk,
 }
 
 std::string spansInPlan(const Program &program) {
-  if (program.spanTokens == 0) {
-    return "";
+  bool hasSpans = program.spanTokens > 0;
+  std::string plan = hasSpans
+                         ? ", spans of " + std::to_string(program.spanTokens) +
+                               " tokens side by side"
+                         : "";
+  if (program.fewHeads > 0) {
+    plan += ", up to " + std::to_string(program.fewHeads) +
+            (hasSpans ? " spans" : " sequences") + " x heads in parts";
   }
-  std::string few = std::to_string(program.fewHeads);
-  return ", spans of " + std::to_string(program.spanTokens) +
-         " tokens side by side" +
-         (program.fewHeads > 0
-              ? ", up to " + few + " spans x heads in parts of those"
-              : "");
+  return plan;
 }
 
 Program printProgram(func::FuncOp function) {
@@ -408,10 +406,10 @@ Program printProgram(func::FuncOp function) {
   if (isScan) {
     printSpans(function, *forms.front(), nests.front(), order, program, behind);
   }
-  bool hasSpans = program.spanTokens > 0;
+  bool hasSlots = program.spanTokens > 0 || program.fewHeads > 0;
   program.head += spansInPlan(program);
   program.head += std::string(prelude) + (isScan ? scanPrelude : "") +
-                  (hasSpans ? spanPrelude : "");
+                  (hasSlots ? spanPrelude : "");
   std::size_t buffers = function.getNumArguments() + program.workspaces.size() +
                         llvm::range_size(function.getOps<chunk::AllocOp>());
   std::vector<std::optional<PointForm>> points;

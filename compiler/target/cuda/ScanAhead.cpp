@@ -1,7 +1,8 @@
-// Parts of spans walked side by side, where there are few spans and heads, with
-// the bits of one walk: a walk ahead makes what enters each part by the same
-// steps, and nothing else. Its blocks have a piece of a state each: an
-// element's step needs no other element.
+// Parts of spans, or of sequences that are not cut into spans, walked side by
+// side, where there are few of those and heads, with the bits of one walk: a
+// walk ahead makes what enters each part by the same steps, and nothing else.
+// Its blocks have a piece of a state each: an element's step needs no other
+// element.
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/ScanAhead.h"
 
@@ -17,6 +18,31 @@ static std::int64_t evenPiece(std::int64_t all, std::int64_t most) {
   return ceilDiv(all, ceilDiv(all, most));
 }
 
+/// Whether an element's step needs all entries along an axis: any of their
+/// decays may end a segment, or they are summed up.
+static bool needsAll(const ScanForm &form, bool isRow) {
+  auto isAlong = [&](const Node *node) {
+    return isRow ? form.isRow(node) : form.isColumn(node);
+  };
+  auto reads = [&](const Node *node) {
+    return node && dependsOn(node, [&](const Node *part) {
+             return part->kind == Node::Kind::Reduce &&
+                    isAlong(part->operands[0]);
+           });
+  };
+  return (form.hasVectorDecay() && isAlong(form.decay)) ||
+         llvm::any_of(form.states,
+                      [&](const ScanState &state) {
+                        return reads(state.step.factor) ||
+                               llvm::any_of(state.step.terms, [&](auto &term) {
+                                 return reads(term.a) || reads(term.b);
+                               });
+                      }) ||
+         llvm::any_of(form.adjoints, [&](const ScanCarry &adjoint) {
+           return reads(adjoint.value);
+         });
+}
+
 ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk) {
   constexpr std::int64_t mostWarps = 4, heads = 16, atOnce = 256;
   ScanTiles tiles;
@@ -29,15 +55,20 @@ ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk) {
       form.slices() * rows * ceilDiv(warps, tiles.warpColumns);
   bool isMuch = form.isReverse && heads * pieces > atOnce;
   tiles.warpRows = evenPiece(rows, isMuch ? 3 : 1);
+  bool areRowsWhole = needsAll(form, true);
+  bool areColumnsWhole = needsAll(form, false);
+  if (areRowsWhole || areColumnsWhole) {
+    tiles.warpRows = areRowsWhole ? rows : 1;
+    tiles.warpColumns = areColumnsWhole ? warps : 1;
+  }
   tiles.producerWarps = 4;
   tiles.adderWarps = 0;
   return tiles;
 }
 
 bool canWalkAhead(const ScanForm &form) {
-  return form.spanTokens > 0 && llvm::isPowerOf2_64(form.spanTokens) &&
-         form.totals.empty() && !form.hasMatrixDecay &&
-         !form.hasVectorDecay() && fewHeads(form) > 0;
+  return (form.spanTokens == 0 || llvm::isPowerOf2_64(form.spanTokens)) &&
+         form.isBySequence() && form.totals.empty() && fewHeads(form) > 0;
 }
 
 std::int64_t fewHeads(const ScanForm &form) {
@@ -64,8 +95,9 @@ void ScanWalkers::printLeft() {
   f.text.open("if (boundary % " + cut + ".size() == 0)");
   f.text.line("float *const left = " +
               spanPlace(f, form, "partStates",
-                        "firstSlot(" + cut + ", shape, span.sequence) + " +
-                            cut + ".of(boundary) - 1") +
+                        "firstSlot(" + cut + ", shape, " +
+                            f.spans[sequenceSpan()].origin + ") + " + cut +
+                            ".of(boundary) - 1") +
               ";");
   openElements();
   std::string condition = inside();

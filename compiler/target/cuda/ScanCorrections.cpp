@@ -378,13 +378,9 @@ std::int64_t SpanCorrector::sharedBytes() const {
 
 bool SpanCorrector::isPrintable() {
   constexpr std::int64_t mostShared = 227 * 1024 - 1024;
-  chunk::ForallOp forall = form.forall;
-  bool isPlain = form.isReverse && !form.hasMatrixDecay &&
-                 !form.hasVectorDecay() && forall.getNumIterators() >= 2 &&
-                 forall.getAxis(0) == "N" && forall.getSteps()[0] == 1 &&
-                 forall.getAxis(1) == "H";
-  return isPlain && hasPlainTotals() && hasPlainResults() && layOut() &&
-         sharedBytes() <= mostShared;
+  return form.isReverse && !form.hasMatrixDecay && !form.hasVectorDecay() &&
+         form.isBySequence() && hasPlainTotals() && hasPlainResults() &&
+         layOut() && sharedBytes() <= mostShared;
 }
 
 } // namespace recurra::cuda

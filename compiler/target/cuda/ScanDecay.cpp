@@ -240,8 +240,7 @@ std::string ScanWalkers::fetchFactor(StringRef at, std::int64_t offset) {
   std::int64_t count = 2 * (isRow ? tiles.rowTiles : tiles.columnTiles);
   f.text.line("float " + name + "[" + number(count) + "];");
   f.text.line("fetch(" + name + ", " + at.str() + " + " +
-              number(specialOffset()) + " + " +
-              (isRow ? "rowPlace" : "columnPlace") + ");");
+              number(specialOffset()) + " + " + laneEntries(isRow) + ");");
   if (offset == leavingOffset()) {
     f.text.open("if (" + isFirst("count - 1") + ")");
     unrolled("i", count);

@@ -523,6 +523,12 @@ std::int64_t ScanForm::slices() const {
                       type.getCapacity());
 }
 
+bool ScanForm::isBySequence() const {
+  chunk::ForallOp tasks = forall;
+  return tasks.getNumIterators() >= 2 && tasks.getAxis(0) == "N" &&
+         tasks.getSteps()[0] == 1 && tasks.getAxis(1) == "H";
+}
+
 std::unique_ptr<ScanForm> ScanForm::withoutResults() const {
   std::string none;
   std::unique_ptr<ScanForm> form = find(forall, *order, none);

@@ -46,10 +46,14 @@ public:
   std::int64_t rowExtent = 0, columnExtent = 0; ///< of the user's axes
   std::int64_t interval = 0;                    ///< tokens of a run
   std::int64_t spanTokens = 0; ///< that a task has; 0: all of a sequence
-  bool hasParts = false;       ///< spans may be walked in parts
+  bool hasParts = false;       ///< that may be walked in parts
   bool isAhead = false; ///< what the walk ahead of them needs: no results
   mlir::Value slice;    ///< the span of the axis that blocks share out, if any
   std::int64_t slices() const; ///< that blocks share out
+  /// A task has a slot: of a span, or of a part.
+  bool hasSlots() const { return spanTokens > 0 || hasParts; }
+  /// Tasks are sequences x heads, and slices: there may be slots.
+  bool isBySequence() const;
   std::unique_ptr<cpu::BodyGraph> top, run, walk, body;
   llvm::SmallVector<ScanState> states;
   llvm::SmallVector<ScanCarry> adjoints, totals;

@@ -149,7 +149,8 @@ std::string ScanKernel::placeOf(bool isRow) const {
 }
 
 /// A numbered barrier: those of the block and of the producers come first.
-std::string ScanKernel::numbered(StringRef action, StringRef event) const {
+std::string ScanKernel::numbered(StringRef action, StringRef event,
+                                 StringRef unit) const {
   std::int64_t walkers = tiles.computeWarps(), adders = tiles.adderWarps;
   std::int64_t producers = tiles.producerWarps;
   std::int64_t first = event == "staged" ? 2 : event == "released" ? 4 : 6;
@@ -157,8 +158,14 @@ std::string ScanKernel::numbered(StringRef action, StringRef event) const {
                        : event == "released" ? producers + walkers + adders
                                              : walkers + adders;
   return (action + "At<" + Twine(32 * warps) + ">(" + Twine(first) + " + " +
-          (event == "summed" ? "group" : "unit") + " % 2); // " + event)
+          (event == "summed" ? "group" : unit) + " % 2); // " + event)
       .str();
+}
+
+/// Where the tokens of the unit at hand are staged.
+std::string ScanKernel::stageOfUnit() const {
+  return stageCount == 1 ? "stages"
+                         : "stages + unit % 2 * " + number(stageFloats);
 }
 
 /// Among the producers.
@@ -195,8 +202,7 @@ void ScanKernel::openUnits(const std::string &wait) {
   f.text.line("bool run = true;");
   f.text.open("while (run)");
   f.text.line(wait);
-  f.text.line("const float *const stage = stages + unit % 2 * " +
-              std::to_string(stageFloats) + ";");
+  f.text.line("const float *const stage = " + stageOfUnit() + ";");
   f.text.line(
       "const int *const header = reinterpret_cast<const int *>(stage);");
   f.text.line("const int count = header[0], flags = header[3];");

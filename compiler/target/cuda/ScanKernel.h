@@ -67,7 +67,9 @@ protected:
     return usesMatrix ? tiles.rowTiles * 128 : 0;
   }
   // Barriers: numbered ones block, with those who arrive and those who wait.
-  std::string numbered(llvm::StringRef action, llvm::StringRef event) const;
+  std::string numbered(llvm::StringRef action, llvm::StringRef event,
+                       llvm::StringRef unit = "unit") const;
+  std::string stageOfUnit() const;
   std::string syncProducers() const;
 
   // Loops.
@@ -99,6 +101,7 @@ protected:
   std::string totalEntry, elementText = "[a][n][e]";
   llvm::DenseMap<const Node *, std::string> scalars; ///< parameters
   std::vector<ScanVector> raws;
+  std::int64_t stageCount = 2; ///< units that are prepared or read at a time
   std::int64_t tokenFloats = 0, stageFloats = 0, rawBytes = 0; ///< of operands
   std::int64_t parts = 0, slots = 0, warpSums = 0; ///< of partial sums
   bool usesMatrix = false; ///< matrix instructions sum over the columns

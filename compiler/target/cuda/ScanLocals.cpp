@@ -141,14 +141,8 @@ bool SpanLocals::layOut() {
 
 bool SpanLocals::isPrintable() {
   constexpr std::int64_t mostShared = 227 * 1024 - 1024;
-  chunk::ForallOp forall = form.forall;
-  bool isPlain = !form.isReverse && !form.hasMatrixDecay &&
-                 forall.getNumIterators() >= 2 && forall.getAxis(0) == "N" &&
-                 forall.getSteps()[0] == 1 && forall.getAxis(1) == "H";
-  if (!isPlain || !findProducts()) {
-    return false;
-  }
-  return layOut() && sharedBytes() <= mostShared;
+  return !form.isReverse && !form.hasMatrixDecay && form.isBySequence() &&
+         findProducts() && layOut() && sharedBytes() <= mostShared;
 }
 
 } // namespace recurra::cuda

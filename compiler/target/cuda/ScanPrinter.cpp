@@ -174,8 +174,9 @@ void ScanPrinter::placeFragments(std::int64_t mostShared) {
 }
 
 std::int64_t ScanPrinter::sharedBytes() const {
-  std::int64_t floats = 2 * stageFloats + 2 * tiles.computeWarps() * warpSums +
-                        zeroFloats() + 2 * tiles.columnTiles + logFloats() + 8;
+  std::int64_t floats = stageCount * stageFloats +
+                        2 * tiles.computeWarps() * warpSums + zeroFloats() +
+                        2 * tiles.columnTiles + logFloats() + 8;
   constexpr std::int64_t segments = 2 * 16, barriers = 4 * 8;
   return ceilDiv(4 * floats, 128) * 128 + rawBytes + segments + barriers +
          (isOrdered() ? 2 * mostItems : 0);
@@ -260,9 +261,21 @@ void ScanPrinter::collect() {
   f.text = kept;
 }
 
-/// Finds what the kernel needs and where it lies; products by instructions only
-/// if their words fit. False if a block's shared memory cannot hold it.
+/// Two stages if they fit, so that one unit is prepared while another is
+/// walked. False if a block's shared memory cannot hold one either.
 bool ScanPrinter::layOut() {
+  for (std::int64_t count : {2, 1}) {
+    stageCount = count;
+    if (layOutStages()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Finds what the kernel needs and where it lies; products by instructions only
+/// if their words fit.
+bool ScanPrinter::layOutStages() {
   constexpr std::int64_t mostShared = 227 * 1024 - 1024;
   stateNames.assign(form.states.size(), "x");
   adjointNames.assign(form.adjoints.size(), "x");
@@ -371,10 +384,7 @@ bool ScanPrinter::hasStepsOf(const ScanPrinter &walk) const {
   return isExact == walk.isExact &&
          (!readsStates || fragments.areUsed() == walk.fragments.areUsed()) &&
          values.products.list.size() == walk.values.products.list.size() &&
-         llvm::all_of(values.products.list, isTheirs) &&
-         llvm::none_of(values.operands, [](const auto &operand) {
-           return operand->node && hasSum(operand->node);
-         });
+         llvm::all_of(values.products.list, isTheirs);
 }
 
 void ScanPrinter::goAheadOf(const ScanPrinter &walk) { walkTiles = walk.tiles; }
@@ -387,7 +397,7 @@ std::string ScanPrinter::print(func::FuncOp function) {
   nest.entry += form.isAhead ? "_ahead" : "";
   printHead();
   printBuffers(function, f);
-  if (form.spanTokens > 0) {
+  if (form.hasSlots() || form.isAhead) {
     printSpanBuffers(function, f, form);
     f.hasParts = form.hasParts;
     nest.tasks.front() = form.hasParts ? "Q" : "P";
@@ -483,16 +493,18 @@ void ScanPrinter::printHead() {
 
 void ScanPrinter::printShared() {
   std::int64_t sums = tiles.computeWarps() * warpSums;
-  f.text.comment("Shared memory: two stages of prepared tokens, two of partial "
-                 "sums.");
+  f.text.comment(std::string("Shared memory: ") +
+                 (stageCount == 1 ? "a stage" : "two stages") +
+                 " of prepared tokens, two of partial sums.");
   f.text.line("char *const shared = sharedMemory();");
   f.text.line("float *const stages = reinterpret_cast<float *>(shared);");
-  f.text.line("float *const sums = stages + " + number(2 * stageFloats) + ";");
+  f.text.line("float *const sums = stages + " +
+              number(stageCount * stageFloats) + ";");
   f.text.line("float *const zeros = sums + " + number(2 * sums) + ";");
   f.text.line("float *const ones = zeros + " + number(zeroFloats()) + ";");
   f.text.line("float *const logs = ones + " + number(2 * tiles.columnTiles) +
               ";");
-  std::int64_t floats = 2 * stageFloats + 2 * sums + zeroFloats() +
+  std::int64_t floats = stageCount * stageFloats + 2 * sums + zeroFloats() +
                         2 * tiles.columnTiles + logFloats();
   std::int64_t bytes = ceilDiv(4 * floats, 128) * 128;
   for (const ScanVector &raw : raws) {

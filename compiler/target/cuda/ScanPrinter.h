@@ -26,7 +26,7 @@ public:
 
 private:
   // Layout of shared memory.
-  bool layOut();
+  bool layOut(), layOutStages();
   bool areAdded() const;
   void collectProducts();
   int weightDegree(const ScanSum &sum, int natural) const;

@@ -20,7 +20,6 @@ const char *ScanProducers::limitOf() const {
 
 void ScanProducers::printProducers() {
   std::string sync = syncProducers();
-  std::string floats = std::to_string(stageFloats);
   f.text.comment(
       "Prepares tokens, one unit ahead of those who read them; their "
       "vectors are on the way one unit earlier.");
@@ -44,9 +43,9 @@ void ScanProducers::printProducers() {
   f.text.line("++step;");
   f.text.line("here = after;");
   f.text.close("} while (here.end > 0);");
-  f.text.line("if (unit >= 2) " + numbered("block", "released"));
-  f.text.line("if (thread == 0) reinterpret_cast<int *>(stages + unit % 2 * " +
-              floats + ")[3] = isStop;");
+  printReleased();
+  f.text.line("if (thread == 0) reinterpret_cast<int *>(" + stageOfUnit() +
+              ")[3] = isStop;");
   printStaged();
   f.text.line("++unit;");
   f.text.line("waitForCopies<0>();");
@@ -64,13 +63,12 @@ void ScanProducers::printUnit() {
                 number(form.interval) + ";");
   }
   f.text.line("const unsigned long long first = segments[here.half].first;");
-  f.text.line("float *const stage = stages + unit % 2 * " +
-              number(stageFloats) + ";");
+  f.text.line("float *const stage = " + stageOfUnit() + ";");
   if (areShared) {
     f.text.open("if (here.pass == 1 || here.u % " + number(fragments.blocks) +
                 " == 0)");
   }
-  f.text.line("if (unit >= 2) " + numbered("block", "released"));
+  printReleased();
   printHeader();
   if (areShared) {
     f.text.close();
@@ -102,6 +100,13 @@ void ScanProducers::printUnit() {
   if (areShared) {
     f.text.close();
   }
+}
+
+/// Nobody reads the unit any more that the stage had before.
+void ScanProducers::printReleased() {
+  f.text.line(
+      "if (unit >= " + number(stageCount) + ") " +
+      numbered("block", "released", stageCount == 1 ? "(unit - 1)" : "unit"));
 }
 
 /// What the walk to the segments' ends needs.

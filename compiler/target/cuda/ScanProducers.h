@@ -30,7 +30,7 @@ protected:
 private:
   void printCosts();
   void printUnit();
-  void printStaged();
+  void printReleased(), printStaged();
   std::string tokensOfStage();
   std::string beforeFirstChunk();
   void printRuns();

@@ -69,6 +69,9 @@ std::optional<unsigned> adjointBehind(const ScanForm &form, const Node *node) {
 
 SmallVector<const Node *> wideStores(const ScanForm &form) {
   SmallVector<const Node *> wide;
+  if (form.spanTokens == 0) {
+    return wide;
+  }
   for (const Node *node : form.stores) {
     auto store = cast<chunk::StoreOp>(node->op);
     if (!store.getBuffer().getType().getElement().isF32() &&
@@ -126,18 +129,20 @@ std::vector<Workspace> spanWorkspaces(func::FuncOp function,
                         : form.isRow(form.decay) ? tiles.rows()
                                                  : tiles.columns();
   std::vector<Workspace> workspaces;
-  for (std::int64_t floats :
-       {stateFloats(form, tiles), decays, totalFloats(form, tiles)}) {
+  auto add = [&](const char *whether, const char *slots, std::int64_t floats) {
     Workspace &workspace = workspaces.emplace_back();
     workspace.dtype = DType::F32;
-    workspace.shape = {"J", "P"};
+    workspace.shape = {whether, slots};
     llvm::append_range(workspace.shape, ArrayRef(nest.tasks).drop_front());
     workspace.shape.push_back(std::to_string(floats));
+  };
+  if (form.spanTokens > 0) {
+    add("J", "P", stateFloats(form, tiles));
+    add("J", "P", decays);
+    add("J", "P", totalFloats(form, tiles));
   }
   if (form.hasParts) {
-    Workspace partStates = workspaces.front();
-    partStates.shape[0] = "A", partStates.shape[1] = "Q";
-    workspaces.push_back(partStates);
+    add("A", "Q", stateFloats(form, tiles));
   }
   for (const Node *node : wideStores(form)) {
     auto store = cast<chunk::StoreOp>(node->op);
@@ -155,7 +160,10 @@ void printSpanBuffers(func::FuncOp function, KernelFrame &f,
   std::int64_t first = function.getNumArguments() +
                        std::distance(function.getOps<chunk::AllocOp>().begin(),
                                      function.getOps<chunk::AllocOp>().end());
-  std::vector<std::string> names = {"carries", "remaining", "spanTotals"};
+  std::vector<std::string> names;
+  if (form.spanTokens > 0) {
+    names = {"carries", "remaining", "spanTotals"};
+  }
   if (form.hasParts || form.isAhead) {
     names.push_back("partStates");
   }
@@ -217,18 +225,26 @@ void ScanWalkers::loadCarried(ArrayRef<std::string> matrices,
 /// All spans but the first begin with what was left for them, and so do all
 /// parts of a span.
 void ScanWalkers::printEntered() {
-  if (form.spanTokens == 0) {
-    return;
-  }
+  bool hasSpans = form.spanTokens > 0;
   if (form.hasParts) {
+    std::string size = number(form.spanTokens);
     std::string inside =
-        form.isReverse ? "part.number + 1 < part.count && " + sequence().end
-                       : sequence().begin;
-    f.text.open("if (" + inside + " % " + number(form.spanTokens) + " != 0)");
+        form.isReverse
+            ? "part.number + 1 < part.count" +
+                  (hasSpans ? " && " + sequence().end + " % " + size + " != 0"
+                            : std::string())
+        : hasSpans ? sequence().begin + " % " + size + " != 0"
+                   : "part.number > 0";
+    f.text.open("if (" + inside + ")");
     loadCarried(form.isReverse ? adjointNames : stateNames,
                 spanPlace(f, form, "partStates",
                           form.isReverse ? "partSlot" : "partSlot - 1"));
     f.text.close();
+  }
+  if (!hasSpans) {
+    return;
+  }
+  if (form.hasParts) {
     f.text.open("else");
   }
   if (form.isReverse) {
@@ -259,8 +275,12 @@ void ScanWalkers::printNothingArrived() {
 /// another order than that of operands, they would be copied for every token.
 void ScanWalkers::printHandedOn() {
   if (form.hasParts) {
-    f.text.line("if (" + sequence().begin + " % " + number(form.spanTokens) +
-                " != 0) continue;");
+    std::string inSpan =
+        form.spanTokens > 0 ? " % " + number(form.spanTokens) : "";
+    f.text.line("if (" + sequence().begin + inSpan + " != 0) continue;");
+  }
+  if (form.spanTokens == 0) {
+    return;
   }
   f.text.open("if (span.count > 1)");
   f.text.line("Four *const own = reinterpret_cast<Four *>(" +

@@ -61,12 +61,16 @@ void ScanWalkers::printWalkers() {
 }
 
 /// Where a lane's entries of prepared vectors lie.
+std::string ScanWalkers::laneEntries(bool isRow) const {
+  return isRow ? "warpRow * " + number(16 * tiles.rowTiles) + " + lane / 4 * " +
+                     number(2 * tiles.rowTiles)
+               : "warpColumn * " + number(8 * tiles.columnTiles) +
+                     " + lane % 4 * " + number(2 * tiles.columnTiles);
+}
+
 void ScanWalkers::printPlaces() {
-  f.text.line("const int rowPlace = warpRow * " + number(16 * tiles.rowTiles) +
-              " + lane / 4 * " + number(2 * tiles.rowTiles) + ";");
-  f.text.line("const int columnPlace = warpColumn * " +
-              number(8 * tiles.columnTiles) + " + lane % 4 * " +
-              number(2 * tiles.columnTiles) + ";");
+  f.text.line("const int rowPlace = " + laneEntries(true) + ";");
+  f.text.line("const int columnPlace = " + laneEntries(false) + ";");
 }
 
 /// Forward, states and a token's vectors may leave no registers for places,
@@ -115,24 +119,24 @@ void ScanWalkers::printInitial() {
     parameterNames.push_back(declare(parameter, "parameter"));
   }
   auto inits = cast<chunk::ForOp>(*form.runs).getInits();
-  openElements();
-  for (auto [parameter, name] : llvm::zip(form.parameters, parameterNames)) {
-    f.text.line(name + "[a][n][e] = " +
-                boundary(form.top->find(parameter), rowText, columnText) + ";");
-  }
-  for (auto [i, name] : llvm::enumerate(stateNames)) {
-    std::string start = form.isReverse ? "0"
-                                       : boundary(form.top->find(inits[i]),
-                                                  rowText, columnText);
-    f.text.line(name + "[a][n][e] = " + start + ";");
-  }
-  for (auto [adjoint, name] : llvm::zip(form.adjoints, adjointNames)) {
+  // One matrix after the other: their addresses would fill the registers.
+  auto start = [&](const std::string &name, Value value) {
+    openElements();
     f.text.line(
         name + "[a][n][e] = " +
-        boundary(form.top->find(inits[adjoint.index]), rowText, columnText) +
+        (value ? boundary(form.top->find(value), rowText, columnText) : "0") +
         ";");
+    closeElements();
+  };
+  for (auto [parameter, name] : llvm::zip(form.parameters, parameterNames)) {
+    start(name, parameter);
   }
-  closeElements();
+  for (auto [i, name] : llvm::enumerate(stateNames)) {
+    start(name, form.isReverse ? Value() : inits[i]);
+  }
+  for (auto [adjoint, name] : llvm::zip(form.adjoints, adjointNames)) {
+    start(name, inits[adjoint.index]);
+  }
   printEntered();
 }
 
@@ -273,9 +277,9 @@ void ScanWalkers::printFinal() {
   if (form.isAhead) {
     return;
   }
-  if (form.spanTokens > 0 && form.isReverse) {
+  if (form.isReverse) {
     printHandedOn();
-  } else if (form.spanTokens > 0) {
+  } else if (form.hasSlots()) {
     std::string task = form.hasParts ? "part" : "span";
     f.text.line("if (" + task + ".number + 1 < " + task + ".count) continue;");
   }
@@ -418,14 +422,11 @@ void ScanWalkers::printLeave() {
 }
 
 void ScanWalkers::printMain() {
-  if (form.hasMatrixDecay && form.isReverse) {
-    printUnitTrace();
-    printTokens();
-    return;
-  }
-  printEnter();
+  form.hasMatrixDecay &&form.isReverse ? printUnitTrace() : printEnter();
   printTokens();
-  printLeave();
+  if (form.decay || form.isAhead) {
+    printLeave();
+  }
 }
 
 } // namespace recurra::cuda

@@ -51,6 +51,7 @@ private:
   void printExactVector(const ScanSum &sum);
 
   // From unit to unit, from token to token.
+  std::string laneEntries(bool isRow) const;
   void printPlaces();
   bool areRegistersFull() const;
   void printInitial();

@@ -75,7 +75,7 @@ void KernelFrame::enterSequence(Value span) {
   text.line("const Index " + sequence.first + " = " + packed + " ? " +
             sequence.start + " : " + n + " * shape.tokens;");
   sequence.end = sequence.length;
-  if (spanTokens > 0) {
+  if (spanTokens > 0 || hasParts) {
     std::string tokens = hasParts ? spanCut(spanTokens, true) + ".size()"
                                   : std::to_string(spanTokens);
     sequence.begin = text.name("begin");
@@ -103,6 +103,9 @@ std::string KernelFrame::enterSlot() {
   text.line("const TokenSpan part = findSpan(" + spanCut(spanTokens, true) +
             ", shape, partSlot);");
   text.line("if (part.number >= part.count) continue;");
+  if (spanTokens == 0) {
+    return "part.sequence";
+  }
   text.line("const TokenSpan span = spanAround<" +
             std::to_string(llvm::Log2_64(spanTokens)) + ">(" +
             spanCut(spanTokens, true) + ", part);");
@@ -138,6 +141,8 @@ void KernelFrame::enterTask() {
   SmallVector<std::string> origins(count);
   // A slow head's spans come to different blocks: heads turn with the slots.
   SmallVector<std::string> heads;
+  bool hasSlots = spanTokens > 0 || hasParts;
+  std::string slot = spanTokens > 0 ? "slot" : "partSlot";
   if (count > 0) {
     text.line(taskType + " rest = " + taskText + ";");
   }
@@ -168,14 +173,14 @@ void KernelFrame::enterTask() {
     origins[i] = text.name(name);
     std::string whole = i == 0 ? "rest" : "rest % " + number;
     std::string scale = step == 1 ? "" : " * " + std::to_string(step);
-    if (i == 0 && spanTokens > 0) {
+    if (i == 0 && hasSlots) {
       whole = enterSlot();
     }
-    if (axis == "H" && spanTokens > 0) {
+    if (axis == "H" && hasSlots) {
       std::string turned = text.name("turned");
       text.line("const " + taskType + " " + turned + " = " + whole + ";");
-      heads.push_back("const Index " + origins[i] + " = (" + turned +
-                      " + slot) % " + number + scale + ";");
+      heads.push_back("const Index " + origins[i] + " = (" + turned + " + " +
+                      slot + ") % " + number + scale + ";");
     } else {
       text.line("const Index " + origins[i] + " = (Index)(" + whole + ")" +
                 scale + ";");

@@ -174,9 +174,9 @@ Arrays CudaRun::run(const KernelSizes &sizes, const Arrays &given, bool spread,
                     sizes.heads,
                     sizes.sequences(),
                     sizes.offsets.empty() ? nullptr : sizes.offsets.data(),
-                    partBits > 0
-                        ? partBits
-                        : llvm::Log2_64(std::max<std::int64_t>(spanTokens, 1))};
+                    partBits > 0     ? partBits
+                    : spanTokens > 0 ? llvm::Log2_64(spanTokens)
+                                     : 62};
   for (auto [nest, entry] : llvm::zip(nests, entries)) {
     std::int64_t tasks = 1;
     for (const std::string &factor : nest.tasks) {

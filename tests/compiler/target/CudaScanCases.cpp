@@ -87,6 +87,10 @@ std::vector<Case> matrixCases() {
   };
 }
 
+static Sizes packedSizes() {
+  return {1, 300, 1, 1, {0, 0, 129, 129, 130, 194, 258, 300, 300}, {}};
+}
+
 std::vector<Case> spanCases() {
   auto of = [](Case given, std::int64_t span, bool isHalf, bool isMixed) {
     given.span = span;
@@ -94,8 +98,7 @@ std::vector<Case> spanCases() {
     given.isMixed = isMixed;
     return given;
   };
-  std::vector<std::int64_t> ragged = {0, 0, 129, 129, 130, 194, 258, 300, 300};
-  Sizes packed{1, 300, 1, 1, ragged, {}};
+  Sizes packed = packedSizes();
   return {
       of({"palimpsa", "Spans", {1, 300, 2, 1, {}, {}}}, 64, false, false),
       of({"palimpsa", "SpansMixed", packed, 18, 40, 16}, 64, false, true),
@@ -129,6 +132,19 @@ std::vector<Case> spanCases() {
       of({"gla", "SpansMixed", packed, 24, 20}, 64, false, true),
       of({"value_gates", "SpansHalf", packed, 16, 37, 32}, 64, true, true),
   };
+}
+
+std::vector<Case> partsCases() {
+  Sizes packed = packedSizes();
+  std::vector<Case> cases = spanCases();
+  cases.push_back(
+      {"gla", "WholeHalf", {1, 200, 2, 1, {}, {}}, 40, 24, 0, 1, 0, true});
+  cases.push_back({"mamba1", "WholeHalf", packed, 16, 24, 0, 1, 0, true});
+  cases.push_back(
+      {"mamba1", "WholeSliced", {2, 150, 1, 1, {}, {}}, 18, 35, 16});
+  cases.push_back(
+      {"longhorn", "WholeHalf", {1, 200, 2, 1, {}, {}}, 18, 35, 0, 1, 0, true});
+  return cases;
 }
 
 std::vector<Case> lossCases() {

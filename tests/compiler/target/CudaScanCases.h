@@ -28,6 +28,7 @@ std::vector<ScanCase> scanCases();
 std::vector<ScanCase> vectorCases(); ///< decays that are vectors
 std::vector<ScanCase> matrixCases(); ///< decays that are matrices
 std::vector<ScanCase> spanCases();   ///< sequences of several spans
+std::vector<ScanCase> partsCases();  ///< walked in parts, and not
 std::vector<ScanCase> lossCases();   ///< that read one kind of result
 
 } // namespace recurra
