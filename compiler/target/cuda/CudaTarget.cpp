@@ -157,7 +157,8 @@ private:
   static std::int64_t scanTile(std::int64_t rows, std::int64_t columns,
                                std::int64_t states, bool isReverse) {
     cuda::ScanTiles tiles =
-        cuda::chooseScanTiles(rows, columns, states, isReverse);
+        cuda::chooseScanTiles(rows, columns, states, isReverse,
+                              /*hasVectorDecay=*/false);
     return isReverse ? tiles.columns() : tiles.rows();
   }
 

@@ -80,7 +80,10 @@ public:
   std::int64_t tokenParts = 1; ///< tasks that share a sequence's tokens
   std::int64_t spanTokens = 0; ///< that a task has; 0: all of a sequence
   bool hasParts = false;       ///< fewer if a call has parts
-  std::int64_t pieces = 1;     ///< of a matrix, each with a task of its own
+  /// A task has a slot: of a span, or of a part.
+  bool hasSlots() const { return spanTokens > 0 || hasParts; }
+  const char *slotName() const { return spanTokens > 0 ? "slot" : "partSlot"; }
+  std::int64_t pieces = 1; ///< of a matrix, each with a task of its own
   std::string taskText = "task", taskType = "Index"; ///< of the one entered
   void enterTask();
   std::string countOf(mlir::Value span);

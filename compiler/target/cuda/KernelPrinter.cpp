@@ -301,7 +301,7 @@ static ScanTiles tilesOf(const ScanForm &form) {
   }
   return chooseScanTiles(rows, columns,
                          form.states.size() + form.parameters.size(),
-                         form.isReverse);
+                         form.isReverse, form.hasVectorDecay());
 }
 
 bool hasScanForm(func::FuncOp function, std::string &why) {

@@ -61,7 +61,7 @@ ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk) {
     tiles.warpRows = areRowsWhole ? rows : 1;
     tiles.warpColumns = areColumnsWhole ? warps : 1;
   }
-  tiles.producerWarps = 4;
+  tiles.producerWarps = form.hasVectorDecay() ? 8 : 4;
   tiles.adderWarps = 0;
   return tiles;
 }
@@ -72,7 +72,8 @@ bool canWalkAhead(const ScanForm &form) {
 }
 
 std::int64_t fewHeads(const ScanForm &form) {
-  return (form.isReverse ? 48 : 64) / form.slices();
+  bool isCheap = !form.hasVectorDecay();
+  return (form.isReverse ? 48 : isCheap ? 64 : 12) / form.slices();
 }
 
 /// Where the walk finds the element (a, n, e) of one of its matrices.

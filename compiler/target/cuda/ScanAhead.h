@@ -12,7 +12,8 @@ namespace recurra::cuda {
 bool canWalkAhead(const ScanForm &form);
 
 /// Spans, or sequences, x heads up to which a walk ahead pays: backward it is
-/// no less than a quarter of the walk, and tasks have slices.
+/// no less than a quarter of the walk; forward, where decays are vectors, it
+/// has as much to prepare as the walk. And tasks have slices.
 std::int64_t fewHeads(const ScanForm &form);
 
 /// Of small pieces of a state: few elements for each lane, and where sixteen

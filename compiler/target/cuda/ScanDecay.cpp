@@ -52,19 +52,97 @@ std::string ScanProducers::logOf(StringRef index) {
                                    : "logf(" + prepared(decay, index) + ")";
 }
 
-/// Within `enter`: each thread adds up the logs of its own entries, a unit at a
-/// time, until one passes the limit; the earliest such token of all is a cut,
-/// from where sums start anew.
+/// Within `enter`. Most runs are one segment, which takes no more than a look
+/// at all units side by side.
 void ScanProducers::printVectorSegments() {
-  std::int64_t width = decayWidth();
-  std::int64_t entries = ceilDiv(width, 32 * tiles.producerWarps);
-  std::string floats = number(form.interval / scanUnit * width);
+  std::string floats = number(decayUnits() * decayWidth());
   f.text.line("float *const logSums = logs + half * " + floats + ";");
   f.text.line("int *const votes = reinterpret_cast<int *>(logs + 2 * " +
               floats + ");");
   f.text.line("unsigned long long starts = 1;");
-  f.text.line("int begin = 0, pieces = 1, turn = 0;");
-  f.text.line("bool isStrong = false;");
+  f.text.line("int begin = 0, pieces = 1, turn = 1;");
+  f.text.line("bool isStrong = false, isWhole = true;");
+  printWholeRun();
+  f.text.open("if (!isWhole)");
+  printCutRun();
+  f.text.close();
+  f.text.line("if (thread == 0) segments[half] = Segments{starts, begin, "
+              "(short)pieces, isStrong};");
+  printDecayPrefetch();
+}
+
+/// Each thread adds up the logs of an entry over a unit, then asks whether the
+/// sum from the run's start passes the limit there. If none does the run is
+/// whole.
+void ScanProducers::printWholeRun() {
+  std::int64_t width = decayWidth(), threads = 32 * tiles.producerWarps;
+  std::int64_t items = decayUnits() * width, own = ceilDiv(items, threads);
+  std::string inside = items % threads == 0 ? "" : "item < " + number(items);
+  auto open = [&] {
+    unrolled("x", own);
+    f.text.line("const int item = x * " + number(threads) +
+                " + thread, i = item % " + number(width) + ", at = item / " +
+                number(width) + " * 16;");
+  };
+  f.text.line("float logTotal[" + number(own) + "], logLeast[" + number(own) +
+              "], logMost[" + number(own) + "];");
+  open();
+  f.text.line(
+      "const bool isEntry = " + (inside.empty() ? "" : inside + " && ") +
+      "i < " + (form.isRow(form.decay) ? rowsHere() : columnsHere()) + ";");
+  f.text.line("logTotal[x] = logLeast[x] = logMost[x] = 0;");
+  f.text.line("#pragma unroll 8"); // loads under way
+  f.text.open("for (int t = 0; t < 16; ++t)");
+  printLogOfRun();
+  f.text.open("if (at + t > 0)");
+  f.text.line("logTotal[x] += logDecay;");
+  f.text.line("logLeast[x] = fminf(logLeast[x], logTotal[x]);");
+  f.text.line("logMost[x] = fmaxf(logMost[x], logTotal[x]);");
+  f.text.close();
+  f.text.close();
+  f.text.line((inside.empty() ? "" : "if (" + inside + ") ") +
+              "logSums[item] = logTotal[x];");
+  f.text.close();
+  f.text.line(syncProducers());
+  open();
+  f.text.line("float logSum = 0;");
+  f.text.line("for (int u = 0; u < at / 16; ++u) logSum += logSums[u * " +
+              number(width) + " + i];");
+  std::string limit = limitOf();
+  f.text.line("isWhole = isWhole && fabsf(logSum + logTotal[x]) <= " + limit +
+              " && logSum + logLeast[x] >= -" + limit +
+              " && logSum + logMost[x] <= " + limit + ";");
+  f.text.line("logTotal[x] = logSum;");
+  f.text.close();
+  f.text.line("const int verdict = vote<" + number(tiles.producerWarps) +
+              ">((isWhole ? 16 : 0) | (isStrong ? 32 : 0), votes, producer, "
+              "lane);");
+  f.text.line("isStrong = verdict & 32;");
+  f.text.line("isWhole = (verdict & 31) == 16;");
+  f.text.open("if (isWhole)");
+  open();
+  f.text.line((inside.empty() ? "" : "if (" + inside + ") ") +
+              "logSums[item] = logTotal[x];");
+  f.text.close();
+  f.text.close();
+}
+
+/// The log of the decay of a run's token at + t, of entry i.
+void ScanProducers::printLogOfRun() {
+  sequenceName = "chunk + at + t";
+  f.text.line("const float logDecay = isEntry && at + t < run ? " + logOf("i") +
+              " : 0;");
+  sequenceName.clear();
+  f.text.line(std::string("if (at + t == 0 && !(fabsf(logDecay) <= ") +
+              limitOf() + ")) isStrong = true;");
+}
+
+/// Each thread adds up the logs of its own entries, a unit at a time, until one
+/// passes the limit; the earliest such token of all is a cut, from where sums
+/// start anew.
+void ScanProducers::printCutRun() {
+  std::int64_t width = decayWidth();
+  std::int64_t entries = ceilDiv(width, 32 * tiles.producerWarps);
   f.text.line("float logSum[" + number(entries) + "] = {};");
   f.text.open("for (int at = 0; at < run; at += 16)");
   for (std::int64_t x = 0; x < entries; ++x) {
@@ -93,9 +171,6 @@ void ScanProducers::printVectorSegments() {
   f.text.line("++pieces;");
   f.text.close();
   f.text.close();
-  f.text.line("if (thread == 0) segments[half] = Segments{starts, begin, "
-              "(short)pieces, isStrong};");
-  printDecayPrefetch();
 }
 
 /// Has what the next run's decays read come closer: `enter` waits for it.
@@ -143,12 +218,7 @@ void ScanProducers::printWindow(std::int64_t x) {
   f.text.line("float logNow = logSum[" + number(x) + "];");
   f.text.line("#pragma unroll 8"); // loads under way
   f.text.open("for (int t = 0; t < 16; ++t)");
-  sequenceName = "chunk + at + t";
-  f.text.line("const float logDecay = isEntry && at + t < run ? " + logOf("i") +
-              " : 0;");
-  sequenceName.clear();
-  f.text.line(std::string("if (at + t == 0 && !(fabsf(logDecay) <= ") +
-              limitOf() + ")) isStrong = true;");
+  printLogOfRun();
   f.text.line("if (at + t > begin) logNow += logDecay;");
   f.text.line(std::string("if (at + t > begin && cut > t && !(fabsf(logNow) "
                           "<= ") +

@@ -51,6 +51,8 @@ static constexpr const char *names[] = {
     "factor",      "step",        "segmentEnd", "multiplyDeep",
     "items",       "isOrdered",   "order",      "taskAt",
     "costOf",      "rank",        "partOfFour", "rowSums",
+    "logTotal",    "logLeast",    "logMost",    "isWhole",
+    "item",        "verdict",     "isEntry",    "after",
     "slotsTo",     "laneAnew",    "laneKept"};
 
 ScanKernel::ScanKernel(const ScanForm &form, const ScanTiles &tiles, Nest &nest,

@@ -57,7 +57,8 @@ private:
     return form.hasVectorDecay() && form.isRow(form.decay) == isRow;
   }
   void printSegments(const std::string &step);
-  void printVectorSegments();
+  void printVectorSegments(), printWholeRun(), printCutRun(), printLogOfRun();
+  std::int64_t decayUnits() const { return form.interval / scanUnit; }
   void printWindow(std::int64_t x);
   void printDecayPrefetch();
   void printDecayStart();

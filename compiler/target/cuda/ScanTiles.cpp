@@ -33,6 +33,21 @@ static void shareRegisters(ScanTiles &tiles, bool isReverse) {
 /// them for each element.
 static constexpr std::int64_t widestSlice = 128, fewColumnTiles = 2;
 
+/// One state alone: the fewest columns for which the warps that walk are no
+/// more than a block can have, with as many rows as vectors have room for.
+static std::int64_t columnTilesOfOne(std::int64_t rowTiles,
+                                     std::int64_t columnTiles,
+                                     std::int64_t warpRowTiles) {
+  constexpr std::int64_t fewest = 4, most = 12, warps = 16;
+  std::int64_t widest = columnTiles > 16 ? 8 : 12; // rows of a block
+  std::int64_t own = ceilDiv(rowTiles, ceilDiv(rowTiles, widest));
+  std::int64_t warpRows = ceilDiv(own, warpRowTiles), tiles = fewest;
+  while (tiles < most && ceilDiv(columnTiles, tiles) * warpRows > warps) {
+    ++tiles;
+  }
+  return tiles;
+}
+
 /// Square-ish tiles: a token's operands are loaded once per row and column.
 static ScanTiles forwardTiles(std::int64_t rows, std::int64_t columns,
                               std::int64_t states) {
@@ -42,7 +57,11 @@ static ScanTiles forwardTiles(std::int64_t rows, std::int64_t columns,
   // Small matrices: more warps hide more latency.
   bool isSmall = rowTiles * columnTiles <= 36;
   tiles.rowTiles = isSmall || rowTiles % 2 != 0 || tilesOfLane < 4 ? 1 : 2;
-  std::int64_t most = isSmall ? 3 : tilesOfLane / tiles.rowTiles;
+  bool isOne = states == 1 && !isSmall;
+  std::int64_t most =
+      isSmall ? 3
+      : isOne ? columnTilesOfOne(rowTiles, columnTiles, tiles.rowTiles)
+              : tilesOfLane / tiles.rowTiles;
   tiles.warpColumns = ceilDiv(columnTiles, std::max<std::int64_t>(most, 1));
   // Nothing is padded, if a few more warps see to that.
   for (std::int64_t more = tiles.warpColumns; more <= 2 * tiles.warpColumns;
@@ -53,7 +72,8 @@ static ScanTiles forwardTiles(std::int64_t rows, std::int64_t columns,
     }
   }
   tiles.columnTiles = ceilDiv(columnTiles, tiles.warpColumns);
-  std::int64_t warps = tiles.rowTiles * tiles.columnTiles > 8 ? 12 : 16;
+  std::int64_t warps =
+      !isOne && tiles.rowTiles * tiles.columnTiles > 8 ? 12 : 16;
   std::int64_t wanted = ceilDiv(rowTiles, tiles.rowTiles);
   std::int64_t fit = std::max<std::int64_t>(1, warps / tiles.warpColumns);
   // Slices of equal width.
@@ -61,7 +81,7 @@ static ScanTiles forwardTiles(std::int64_t rows, std::int64_t columns,
     fit = ceilDiv(widestSlice, 16 * tiles.rowTiles);
   }
   tiles.warpRows = ceilDiv(wanted, ceilDiv(wanted, fit));
-  if (!isSmall) {
+  if (!isSmall && !isOne) {
     tiles.producerWarps = tiles.adderWarps = 2;
   }
   return tiles;
@@ -145,9 +165,16 @@ static ScanTiles reverseTiles(std::int64_t rows, std::int64_t columns,
 }
 
 ScanTiles chooseScanTiles(std::int64_t rows, std::int64_t columns,
-                          std::int64_t states, bool isReverse) {
+                          std::int64_t states, bool isReverse,
+                          bool hasVectorDecay) {
   ScanTiles tiles = isReverse ? reverseTiles(rows, columns, states)
                               : forwardTiles(rows, columns, states);
+  if (hasVectorDecay && (!isReverse || tiles.rows() >= 128)) {
+    tiles.producerWarps = 8;
+  }
+  if (hasVectorDecay && isReverse && tiles.rows() > 128) {
+    tiles.adderWarps = 8;
+  }
   shareRegisters(tiles, isReverse);
   return tiles;
 }

@@ -46,7 +46,9 @@ inline constexpr std::int64_t scanUnit = 16;
 /// For matrices of `rows` x `columns`. Forward, outputs are sums over the
 /// columns and a warp holds whole rows if it can; backward (`isReverse`) a
 /// state and its adjoint are held, and a block has a slice of the columns.
+/// Decays that are vectors take more to prepare; tiles are the same.
 ScanTiles chooseScanTiles(std::int64_t rows, std::int64_t columns,
-                          std::int64_t states, bool isReverse);
+                          std::int64_t states, bool isReverse,
+                          bool hasVectorDecay);
 
 } // namespace recurra::cuda

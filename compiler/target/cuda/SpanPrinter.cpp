@@ -75,7 +75,7 @@ void KernelFrame::enterSequence(Value span) {
   text.line("const Index " + sequence.first + " = " + packed + " ? " +
             sequence.start + " : " + n + " * shape.tokens;");
   sequence.end = sequence.length;
-  if (spanTokens > 0 || hasParts) {
+  if (hasSlots()) {
     std::string tokens = hasParts ? spanCut(spanTokens, true) + ".size()"
                                   : std::to_string(spanTokens);
     sequence.begin = text.name("begin");
@@ -141,8 +141,6 @@ void KernelFrame::enterTask() {
   SmallVector<std::string> origins(count);
   // A slow head's spans come to different blocks: heads turn with the slots.
   SmallVector<std::string> heads;
-  bool hasSlots = spanTokens > 0 || hasParts;
-  std::string slot = spanTokens > 0 ? "slot" : "partSlot";
   if (count > 0) {
     text.line(taskType + " rest = " + taskText + ";");
   }
@@ -173,14 +171,14 @@ void KernelFrame::enterTask() {
     origins[i] = text.name(name);
     std::string whole = i == 0 ? "rest" : "rest % " + number;
     std::string scale = step == 1 ? "" : " * " + std::to_string(step);
-    if (i == 0 && hasSlots) {
+    if (i == 0 && hasSlots()) {
       whole = enterSlot();
     }
-    if (axis == "H" && hasSlots) {
+    if (axis == "H" && hasSlots()) {
       std::string turned = text.name("turned");
       text.line("const " + taskType + " " + turned + " = " + whole + ";");
       heads.push_back("const Index " + origins[i] + " = (" + turned + " + " +
-                      slot + ") % " + number + scale + ";");
+                      slotName() + ") % " + number + scale + ";");
     } else {
       text.line("const Index " + origins[i] + " = (Index)(" + whole + ")" +
                 scale + ";");
