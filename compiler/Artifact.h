@@ -68,7 +68,8 @@ struct Artifact {
   std::vector<Nest> nests;
   std::int64_t checkpointInterval = 0; ///< tokens between saved states
   std::int64_t spanTokens = 0; ///< that a task walks; 0: all of a sequence
-  /// Spans x heads up to which parts are worth their walk ahead; 0: none.
+  /// Spans, or sequences, x heads up to which parts are worth their walk ahead;
+  /// 0: none.
   std::int64_t fewHeads = 0;
   std::string plan;                 ///< the printed Plan, for people
   std::vector<std::string> remarks; ///< Diagnostics::remarks of its compilation

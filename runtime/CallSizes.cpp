@@ -85,9 +85,9 @@ Status checkPacking(const Spec &spec, const recurra_sizes &given) {
   return status.ok() && readable ? checkOffsets(given) : status;
 }
 
-/// How long a part of a span is, as a power of two, where so few tasks as heads
-/// and spans make would leave most of a GPU idle; else 0. Results are the same
-/// to the bit, so it need not know which GPU that is.
+/// How long a part of a span, or of a sequence, is, as a power of two, where so
+/// few tasks as heads and spans make would leave most of a GPU idle; else 0.
+/// Results are the same to the bit, so it need not know which GPU that is.
 std::int64_t partBitsOf(const Artifact &artifact, const CallSizes &sizes) {
   constexpr std::int64_t manyTasks = 128, longest = 11, shortest = 7;
   std::int64_t tasks = sizes.spans * sizes.heads;

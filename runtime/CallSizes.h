@@ -12,7 +12,7 @@ struct CallSizes {
   std::int64_t rows = 0, tokens = 0, heads = 0, headGroups = 0, sequences = 0,
                slots = 0, spans = 0, joins = 0, parts = 0;
   /// Logarithms to base 2: of the tokens of a part, 0 if there are none; of
-  /// those that a task has, if sequences are cut into spans.
+  /// those that a task has at most.
   std::int64_t partBits = 0, taskBits = 0;
   const std::int64_t *offsets = nullptr;
 

@@ -61,6 +61,9 @@ partsOf(std::int64_t batch, std::int64_t tokens, std::int64_t heads,
   Status status = readSizes(kernel, given, sizes);
   EXPECT_TRUE(status.ok()) << status.message;
   EXPECT_EQ(sizes.value("A"), sizes.partBits > 0);
+  // Without parts a task has all of a span, or of any sequence.
+  std::int64_t whole = spanTokens > 0 ? 12 : 62;
+  EXPECT_EQ(sizes.taskBits, sizes.partBits > 0 ? sizes.partBits : whole);
   return {sizes.partBits, sizes.value("Q")};
 }
 

@@ -336,10 +336,9 @@ static Program printAhead(func::FuncOp function, ScanForm &form,
   ScanTiles tiles = tilesOf(form);
   ScanPrinter walkPrinter(form, tiles, nest, order);
   ScanPrinter ahead(*aheadForm, aheadTiles(form, tiles), own, order);
-  form.hasParts = walkPrinter.isPrintable(why) && ahead.isPrintable(why) &&
-                  ahead.hasStepsOf(walkPrinter);
+  form.hasParts =
+      walkPrinter.isPrintable(why) && ahead.canGoAheadOf(walkPrinter, why);
   if (form.hasParts) {
-    ahead.goAheadOf(walkPrinter);
     program.kernels.push_back(ahead.print(function));
     program.nests.push_back(own);
     program.fewHeads = fewHeads(form);

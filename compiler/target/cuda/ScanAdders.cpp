@@ -68,9 +68,7 @@ void ScanAdders::printTargets() {
               "; // of a group: the one it adds for");
   f.text.line("const int columnAdder = " + number(warpsPerToken() - 1) +
               " - adder % " + warps + ";");
-  auto wideOf = [&](const Node *node) {
-    return form.spanTokens > 0 ? widePlace(form, node) : -1;
-  };
+  auto wideOf = [&](const Node *node) { return widePlace(form, node); };
   if (llvm::any_of(form.stores,
                    [&](const Node *node) { return wideOf(node) >= 0; })) {
     f.text.line("const bool isWaiting = span.count > 1;");

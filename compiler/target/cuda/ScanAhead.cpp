@@ -2,7 +2,7 @@
 // side, where there are few of those and heads, with the bits of one walk: a
 // walk ahead makes what enters each part by the same steps, and nothing else.
 // Its blocks have a piece of a state each: an element's step needs no other
-// element.
+// element, or those along one axis alone.
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/ScanAhead.h"
 
@@ -67,7 +67,8 @@ ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk) {
 }
 
 bool canWalkAhead(const ScanForm &form) {
-  return (form.spanTokens == 0 || llvm::isPowerOf2_64(form.spanTokens)) &&
+  return llvm::isPowerOf2_64(form.interval) &&
+         (form.spanTokens == 0 || llvm::isPowerOf2_64(form.spanTokens)) &&
          form.isBySequence() && form.totals.empty() && fewHeads(form) > 0;
 }
 

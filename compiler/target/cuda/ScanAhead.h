@@ -6,9 +6,9 @@
 
 namespace recurra::cuda {
 
-/// Whether parts can give the bits of one walk: spans, if there are any, can be
-/// halved, and nothing is added up over a task. And whether a call can have so
-/// few heads.
+/// Whether parts can give the bits of one walk: they are whole runs, spans, if
+/// there are any, can be halved, and nothing is added up over a task. And
+/// whether a call can have so few heads.
 bool canWalkAhead(const ScanForm &form);
 
 /// Spans, or sequences, x heads up to which a walk ahead pays: backward it is

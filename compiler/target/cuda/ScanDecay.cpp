@@ -52,6 +52,9 @@ std::string ScanProducers::logOf(StringRef index) {
                                    : "logf(" + prepared(decay, index) + ")";
 }
 
+/// Tokens whose logs a thread holds while it looks for cuts.
+static constexpr std::int64_t cutWindow = 8;
+
 /// Within `enter`. Most runs are one segment, which takes no more than a look
 /// at all units side by side.
 void ScanProducers::printVectorSegments() {
@@ -104,7 +107,11 @@ void ScanProducers::printWholeRun() {
               "logSums[item] = logTotal[x];");
   f.text.close();
   f.text.line(syncProducers());
+  f.text.line("float logBefore[" + number(own) + "];");
   open();
+  if (!inside.empty()) {
+    f.text.line("if (!(" + inside + ")) continue;");
+  }
   f.text.line("float logSum = 0;");
   f.text.line("for (int u = 0; u < at / 16; ++u) logSum += logSums[u * " +
               number(width) + " + i];");
@@ -112,7 +119,7 @@ void ScanProducers::printWholeRun() {
   f.text.line("isWhole = isWhole && fabsf(logSum + logTotal[x]) <= " + limit +
               " && logSum + logLeast[x] >= -" + limit +
               " && logSum + logMost[x] <= " + limit + ";");
-  f.text.line("logTotal[x] = logSum;");
+  f.text.line("logBefore[x] = logSum;");
   f.text.close();
   f.text.line("const int verdict = vote<" + number(tiles.producerWarps) +
               ">((isWhole ? 16 : 0) | (isStrong ? 32 : 0), votes, producer, "
@@ -122,7 +129,7 @@ void ScanProducers::printWholeRun() {
   f.text.open("if (isWhole)");
   open();
   f.text.line((inside.empty() ? "" : "if (" + inside + ") ") +
-              "logSums[item] = logTotal[x];");
+              "logSums[item] = logBefore[x];");
   f.text.close();
   f.text.close();
 }
@@ -137,19 +144,22 @@ void ScanProducers::printLogOfRun() {
               limitOf() + ")) isStrong = true;");
 }
 
-/// Each thread adds up the logs of its own entries, a unit at a time, until one
-/// passes the limit; the earliest such token of all is a cut, from where sums
-/// start anew.
+/// Each thread adds up the logs of its own entries, a window at a time, until
+/// one passes the limit; the earliest such token of all is a cut, from where
+/// sums start anew.
 void ScanProducers::printCutRun() {
   std::int64_t width = decayWidth();
   std::int64_t entries = ceilDiv(width, 32 * tiles.producerWarps);
+  std::string window = number(cutWindow);
   f.text.line("float logSum[" + number(entries) + "] = {};");
-  f.text.open("for (int at = 0; at < run; at += 16)");
+  f.text.open("for (int at = 0; at < run; at += " + window + ")");
   for (std::int64_t x = 0; x < entries; ++x) {
     std::string i = number(32 * tiles.producerWarps * x) + " + thread";
-    f.text.line("if (" + i + " < " + number(width) + ") logSums[at / 16 * " +
-                number(width) + " + " + i + "] = logSum[" + number(x) + "];");
+    f.text.line("if (at % 16 == 0 && " + i + " < " + number(width) +
+                ") logSums[at / 16 * " + number(width) + " + " + i +
+                "] = logSum[" + number(x) + "];");
   }
+  printLogsOfWindow(entries);
   f.text.open("while (true)");
   f.text.line("int cut = 16;");
   f.text.line("float after[" + number(entries) + "];");
@@ -206,25 +216,35 @@ void ScanProducers::printDecayPrefetch() {
   }
 }
 
-/// The logs of a thread's x-th entry in one unit, and where they pass the
-/// limit.
+/// Where the sums of a thread's x-th entry pass the limit in a window.
 void ScanProducers::printWindow(std::int64_t x) {
-  bool isRow = form.isRow(form.decay);
+  std::string logs = "logDecays[" + number(x) + "][t]";
   f.text.open("");
-  f.text.line("const int i = " + number(32 * tiles.producerWarps * x) +
-              " + thread;");
-  f.text.line("const bool isEntry = i < " +
-              (isRow ? rowsHere() : columnsHere()) + ";");
   f.text.line("float logNow = logSum[" + number(x) + "];");
-  f.text.line("#pragma unroll 8"); // loads under way
-  f.text.open("for (int t = 0; t < 16; ++t)");
-  printLogOfRun();
-  f.text.line("if (at + t > begin) logNow += logDecay;");
+  unrolled("t", cutWindow);
+  f.text.line("if (at + t > begin) logNow += " + logs + ";");
   f.text.line(std::string("if (at + t > begin && cut > t && !(fabsf(logNow) "
                           "<= ") +
               limitOf() + ")) cut = t;");
   f.text.close();
   f.text.line("after[" + number(x) + "] = logNow;");
+  f.text.close();
+}
+
+/// The logs of a thread's entries in a window.
+void ScanProducers::printLogsOfWindow(std::int64_t entries) {
+  bool isRow = form.isRow(form.decay);
+  f.text.line("float logDecays[" + number(entries) + "][" + number(cutWindow) +
+              "];");
+  unrolled("x", entries);
+  f.text.line("const int i = x * " + number(32 * tiles.producerWarps) +
+              " + thread;");
+  f.text.line("const bool isEntry = i < " +
+              (isRow ? rowsHere() : columnsHere()) + ";");
+  unrolled("t", cutWindow);
+  printLogOfRun();
+  f.text.line("logDecays[x][t] = logDecay;");
+  f.text.close();
   f.text.close();
 }
 

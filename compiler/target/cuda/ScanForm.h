@@ -50,8 +50,6 @@ public:
   bool isAhead = false; ///< what the walk ahead of them needs: no results
   mlir::Value slice;    ///< the span of the axis that blocks share out, if any
   std::int64_t slices() const; ///< that blocks share out
-  /// A task has a slot: of a span, or of a part.
-  bool hasSlots() const { return spanTokens > 0 || hasParts; }
   /// Tasks are sequences x heads, and slices: there may be slots.
   bool isBySequence() const;
   std::unique_ptr<cpu::BodyGraph> top, run, walk, body;

@@ -287,7 +287,7 @@ bool ScanPrinter::layOutStages() {
     isInPlace = false;
     raws.clear();
     rawBytes = 0;
-    if (hasProducts && !form.hasMatrixDecay) {
+    if (hasProducts && mayMultiply && !form.hasMatrixDecay) {
       collectProducts();
     }
     collect();
@@ -387,7 +387,11 @@ bool ScanPrinter::hasStepsOf(const ScanPrinter &walk) const {
          llvm::all_of(values.products.list, isTheirs);
 }
 
-void ScanPrinter::goAheadOf(const ScanPrinter &walk) { walkTiles = walk.tiles; }
+bool ScanPrinter::canGoAheadOf(const ScanPrinter &walk, std::string &why) {
+  walkTiles = walk.tiles;
+  mayMultiply = !walk.values.products.list.empty();
+  return isPrintable(why) && hasStepsOf(walk);
+}
 
 //===----------------------------------------------------------------------===//
 // The kernel
@@ -397,9 +401,9 @@ std::string ScanPrinter::print(func::FuncOp function) {
   nest.entry += form.isAhead ? "_ahead" : "";
   printHead();
   printBuffers(function, f);
-  if (form.hasSlots() || form.isAhead) {
+  f.hasParts = form.hasParts;
+  if (f.hasSlots() || form.isAhead) {
     printSpanBuffers(function, f, form);
-    f.hasParts = form.hasParts;
     nest.tasks.front() = form.hasParts ? "Q" : "P";
   }
   if (form.isAhead) {

@@ -17,15 +17,16 @@ public:
   /// False if the form does not fit a block, and why; then nothing may be
   /// printed.
   bool isPrintable(std::string &why);
-  /// Another one's elements go through the same steps as this one's: what has
-  /// been found printable is laid out.
-  bool hasStepsOf(const ScanPrinter &walk) const;
-  /// What comes behind, whose parts this one walks ahead of.
-  void goAheadOf(const ScanPrinter &walk);
+  /// Whether this one, which then is laid out, can walk ahead of another's
+  /// parts: elements go through the same steps.
+  bool canGoAheadOf(const ScanPrinter &walk, std::string &why);
   std::string print(mlir::func::FuncOp function);
 
 private:
+  bool hasStepsOf(const ScanPrinter &walk) const;
+
   // Layout of shared memory.
+  bool mayMultiply = true; ///< products by matrix instructions
   bool layOut(), layOutStages();
   bool areAdded() const;
   void collectProducts();

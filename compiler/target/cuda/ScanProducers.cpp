@@ -20,9 +20,11 @@ const char *ScanProducers::limitOf() const {
 
 void ScanProducers::printProducers() {
   std::string sync = syncProducers();
-  f.text.comment(
-      "Prepares tokens, one unit ahead of those who read them; their "
-      "vectors are on the way one unit earlier.");
+  f.text.comment(std::string("Prepares tokens") +
+                 (stageCount == 1 ? ""
+                                  : ", one unit ahead of those who read "
+                                    "them") +
+                 "; their vectors are on the way one unit earlier.");
   f.text.line("const int thread = threadIdx.x - " +
               std::to_string(32 * tiles.roleWarps()) +
               ", producer = thread / 32;");

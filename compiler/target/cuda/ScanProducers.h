@@ -59,7 +59,7 @@ private:
   void printSegments(const std::string &step);
   void printVectorSegments(), printWholeRun(), printCutRun(), printLogOfRun();
   std::int64_t decayUnits() const { return form.interval / scanUnit; }
-  void printWindow(std::int64_t x);
+  void printWindow(std::int64_t x), printLogsOfWindow(std::int64_t entries);
   void printDecayPrefetch();
   void printDecayStart();
   void printDecayStep(bool padded);

@@ -223,7 +223,7 @@ void ScanWalkers::loadCarried(ArrayRef<std::string> matrices,
 }
 
 /// All spans but the first begin with what was left for them, and so do all
-/// parts of a span.
+/// parts of a span or of a sequence.
 void ScanWalkers::printEntered() {
   bool hasSpans = form.spanTokens > 0;
   if (form.hasParts) {

@@ -21,7 +21,7 @@ inline constexpr llvm::StringLiteral spanAttr = "cuda.span";
 std::int64_t spanTokensOf(mlir::func::FuncOp function, const ScanForm &form);
 
 /// Beside the function's own: states that enter spans, and what is left of a
-/// state at a span's end.
+/// state at a span's end; states that enter parts.
 std::vector<Workspace> spanWorkspaces(mlir::func::FuncOp function,
                                       const ScanForm &form,
                                       const ScanTiles &tiles, const Nest &nest);

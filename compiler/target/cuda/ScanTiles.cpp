@@ -33,39 +33,51 @@ static void shareRegisters(ScanTiles &tiles, bool isReverse) {
 /// them for each element.
 static constexpr std::int64_t widestSlice = 128, fewColumnTiles = 2;
 
-/// One state alone: the fewest columns for which the warps that walk are no
-/// more than a block can have, with as many rows as vectors have room for.
-static std::int64_t columnTilesOfOne(std::int64_t rowTiles,
-                                     std::int64_t columnTiles,
-                                     std::int64_t warpRowTiles) {
-  constexpr std::int64_t fewest = 4, most = 12, warps = 16;
-  std::int64_t widest = columnTiles > 16 ? 8 : 12; // rows of a block
-  std::int64_t own = ceilDiv(rowTiles, ceilDiv(rowTiles, widest));
-  std::int64_t warpRows = ceilDiv(own, warpRowTiles), tiles = fewest;
-  while (tiles < most && ceilDiv(columnTiles, tiles) * warpRows > warps) {
-    ++tiles;
+/// What a block may have of warps that walk.
+static constexpr std::int64_t mostWalkers = 16;
+
+/// Of one state, if it is not small: rows for which vectors have room, and the
+/// fewest columns for each warp that keep the warps in a block. The same for a
+/// slice of so many rows, which then has them all.
+static ScanTiles tilesOfOne(std::int64_t rowTiles, std::int64_t columnTiles) {
+  constexpr std::int64_t fewest = 4, ofLane = 24, manyColumns = 16;
+  constexpr std::int64_t ofBlock = 256; // half of its registers
+  std::int64_t widest = columnTiles >= manyColumns ? 8 : 12;
+  ScanTiles tiles;
+  for (std::int64_t slices = ceilDiv(rowTiles, widest);; ++slices) {
+    std::int64_t own = ceilDiv(rowTiles, slices);
+    own += slices > 1 && own > 1 ? own % 2 : 0;
+    tiles.rowTiles = own % 2 == 0 ? 2 : 1;
+    tiles.warpRows = own / tiles.rowTiles;
+    for (bool isEven : {true, false}) {
+      for (std::int64_t n = fewest; n <= ofLane / tiles.rowTiles; ++n) {
+        tiles.warpColumns = ceilDiv(columnTiles, n);
+        tiles.columnTiles = ceilDiv(columnTiles, tiles.warpColumns);
+        std::int64_t warps = tiles.computeWarps();
+        bool fits =
+            warps <= mostWalkers && warps * tiles.elements() <= 4 * ofBlock;
+        if (fits && (!isEven || columnTiles % tiles.warpColumns == 0)) {
+          return tiles;
+        }
+      }
+    }
+    if (own == 1) { // more columns than a block can hold
+      return tiles;
+    }
   }
-  return tiles;
 }
 
 /// Square-ish tiles: a token's operands are loaded once per row and column.
-static ScanTiles forwardTiles(std::int64_t rows, std::int64_t columns,
-                              std::int64_t states) {
+static ScanTiles tilesOfSeveral(std::int64_t rowTiles, std::int64_t columnTiles,
+                                std::int64_t states, bool isSmall) {
   ScanTiles tiles;
-  std::int64_t rowTiles = ceilDiv(rows, 16), columnTiles = ceilDiv(columns, 8);
   std::int64_t tilesOfLane = std::max<std::int64_t>(1, 24 / states);
-  // Small matrices: more warps hide more latency.
-  bool isSmall = rowTiles * columnTiles <= 36;
   tiles.rowTiles = isSmall || rowTiles % 2 != 0 || tilesOfLane < 4 ? 1 : 2;
-  bool isOne = states == 1 && !isSmall;
-  std::int64_t most =
-      isSmall ? 3
-      : isOne ? columnTilesOfOne(rowTiles, columnTiles, tiles.rowTiles)
-              : tilesOfLane / tiles.rowTiles;
+  std::int64_t most = isSmall ? 3 : tilesOfLane / tiles.rowTiles;
   tiles.warpColumns = ceilDiv(columnTiles, std::max<std::int64_t>(most, 1));
   // Nothing is padded, if a few more warps see to that.
-  for (std::int64_t more = tiles.warpColumns; more <= 2 * tiles.warpColumns;
-       ++more) {
+  std::int64_t mostColumns = std::min(2 * tiles.warpColumns, mostWalkers);
+  for (std::int64_t more = tiles.warpColumns; more <= mostColumns; ++more) {
     if (columnTiles % more == 0) {
       tiles.warpColumns = more;
       break;
@@ -73,15 +85,29 @@ static ScanTiles forwardTiles(std::int64_t rows, std::int64_t columns,
   }
   tiles.columnTiles = ceilDiv(columnTiles, tiles.warpColumns);
   std::int64_t warps =
-      !isOne && tiles.rowTiles * tiles.columnTiles > 8 ? 12 : 16;
+      tiles.rowTiles * tiles.columnTiles > 8 ? 12 : mostWalkers;
   std::int64_t wanted = ceilDiv(rowTiles, tiles.rowTiles);
   std::int64_t fit = std::max<std::int64_t>(1, warps / tiles.warpColumns);
   // Slices of equal width.
-  if (columnTiles <= fewColumnTiles && rows > 2 * widestSlice) {
+  if (columnTiles <= fewColumnTiles && 16 * rowTiles > 2 * widestSlice) {
     fit = ceilDiv(widestSlice, 16 * tiles.rowTiles);
   }
   tiles.warpRows = ceilDiv(wanted, ceilDiv(wanted, fit));
-  if (!isSmall && !isOne) {
+  return tiles;
+}
+
+static ScanTiles forwardTiles(std::int64_t rows, std::int64_t columns,
+                              std::int64_t states) {
+  std::int64_t rowTiles = ceilDiv(rows, 16), columnTiles = ceilDiv(columns, 8);
+  // Small matrices: more warps hide more latency.
+  bool isSmall = rowTiles * columnTiles <= 36;
+  ScanTiles tiles = tilesOfSeveral(rowTiles, columnTiles, states, isSmall);
+  bool isWhole = tiles.warpRows * tiles.rowTiles >= rowTiles;
+  bool isNarrow = columnTiles <= fewColumnTiles;
+  if (states == 1 && !isNarrow && !(isSmall && isWhole)) {
+    return tilesOfOne(rowTiles, columnTiles);
+  }
+  if (!isSmall) {
     tiles.producerWarps = tiles.adderWarps = 2;
   }
   return tiles;

@@ -279,7 +279,7 @@ void ScanWalkers::printFinal() {
   }
   if (form.isReverse) {
     printHandedOn();
-  } else if (form.hasSlots()) {
+  } else if (f.hasSlots()) {
     std::string task = form.hasParts ? "part" : "span";
     f.text.line("if (" + task + ".number + 1 < " + task + ".count) continue;");
   }

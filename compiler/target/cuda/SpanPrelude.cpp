@@ -5,8 +5,8 @@
 namespace recurra::cuda {
 
 const char *const spanPrelude = R"cuda(
-// How long spans are, or the parts that a call's tasks have of them: two to the
-// power of `bits`, spans themselves if it has no parts.
+// How long spans are, or the parts that a call's tasks have of them or of
+// sequences: two to the power of `bits`, all of those if it has no parts.
 template <int tokens> struct SpanCut {
   __device__ inline Index size() const { return tokens; }
   __device__ inline Index of(Index x) const { return x / tokens; }

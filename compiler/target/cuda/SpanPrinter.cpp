@@ -89,8 +89,8 @@ void KernelFrame::enterSequence(Value span) {
   sequences[span] = sequence;
 }
 
-/// What is left of the task's number is a slot, of a span or a part of one;
-/// tasks of empty ones end here. Returns what its sequence is called.
+/// What is left of the task's number is a slot, of a span or a part; tasks of
+/// empty ones end here. Returns what its sequence is called.
 std::string KernelFrame::enterSlot() {
   std::string spans = spanCut(spanTokens, false);
   if (!hasParts) {
