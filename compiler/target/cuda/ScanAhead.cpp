@@ -2,7 +2,7 @@
 // side, where there are few of those and heads, with the bits of one walk: a
 // walk ahead makes what enters each part by the same steps, and nothing else.
 // Its blocks have a piece of a state each: an element's step needs no other
-// element, or those along one axis alone.
+// element.
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/ScanAhead.h"
 
@@ -18,31 +18,6 @@ static std::int64_t evenPiece(std::int64_t all, std::int64_t most) {
   return ceilDiv(all, ceilDiv(all, most));
 }
 
-/// Whether an element's step needs all entries along an axis: any of their
-/// decays may end a segment, or they are summed up.
-static bool needsAll(const ScanForm &form, bool isRow) {
-  auto isAlong = [&](const Node *node) {
-    return isRow ? form.isRow(node) : form.isColumn(node);
-  };
-  auto reads = [&](const Node *node) {
-    return node && dependsOn(node, [&](const Node *part) {
-             return part->kind == Node::Kind::Reduce &&
-                    isAlong(part->operands[0]);
-           });
-  };
-  return (form.hasVectorDecay() && isAlong(form.decay)) ||
-         llvm::any_of(form.states,
-                      [&](const ScanState &state) {
-                        return reads(state.step.factor) ||
-                               llvm::any_of(state.step.terms, [&](auto &term) {
-                                 return reads(term.a) || reads(term.b);
-                               });
-                      }) ||
-         llvm::any_of(form.adjoints, [&](const ScanCarry &adjoint) {
-           return reads(adjoint.value);
-         });
-}
-
 ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk) {
   constexpr std::int64_t mostWarps = 4, heads = 16, atOnce = 256;
   ScanTiles tiles;
@@ -55,11 +30,11 @@ ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk) {
       form.slices() * rows * ceilDiv(warps, tiles.warpColumns);
   bool isMuch = form.isReverse && heads * pieces > atOnce;
   tiles.warpRows = evenPiece(rows, isMuch ? 3 : 1);
-  bool areRowsWhole = needsAll(form, true);
-  bool areColumnsWhole = needsAll(form, false);
-  if (areRowsWhole || areColumnsWhole) {
-    tiles.warpRows = areRowsWhole ? rows : 1;
-    tiles.warpColumns = areColumnsWhole ? warps : 1;
+  // The decay of any entry may end a segment: a piece has them all.
+  if (form.hasVectorDecay()) {
+    bool isOfRows = form.isRow(form.decay);
+    tiles.warpRows = isOfRows ? rows : 1;
+    tiles.warpColumns = isOfRows ? 1 : warps;
   }
   tiles.producerWarps = form.hasVectorDecay() ? 8 : 4;
   tiles.adderWarps = 0;

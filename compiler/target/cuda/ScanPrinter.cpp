@@ -384,7 +384,10 @@ bool ScanPrinter::hasStepsOf(const ScanPrinter &walk) const {
   return isExact == walk.isExact &&
          (!readsStates || fragments.areUsed() == walk.fragments.areUsed()) &&
          values.products.list.size() == walk.values.products.list.size() &&
-         llvm::all_of(values.products.list, isTheirs);
+         llvm::all_of(values.products.list, isTheirs) &&
+         llvm::none_of(values.operands, [](const auto &operand) {
+           return operand->node && hasSum(operand->node);
+         });
 }
 
 bool ScanPrinter::canGoAheadOf(const ScanPrinter &walk, std::string &why) {

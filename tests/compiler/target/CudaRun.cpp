@@ -14,6 +14,7 @@
 #include "tests/compiler/ChunkRun.h"
 
 #include <algorithm>
+#include <atomic>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +22,22 @@ using namespace mlir;
 
 namespace recurra {
 
-CudaRun::CudaRun(const std::string &text, bool isScan, std::int64_t tokens) {
+static const char *const counter = "recurraCount";
+
+/// The text with a count behind every `counted`.
+static std::string counting(std::string text, const std::string &counted) {
+  std::string more = std::string(" ++") + counter + ";";
+  for (std::size_t at = text.find(counted);
+       !counted.empty() && at != std::string::npos;
+       at = text.find(counted, at + counted.size())) {
+    text.insert(at + counted.size(), more);
+  }
+  return std::string("#include <atomic>\nextern \"C\" { std::atomic<long> ") +
+         counter + "; }\n" + text;
+}
+
+CudaRun::CudaRun(const std::string &text, bool isScan, std::int64_t tokens,
+                 const std::string &counted) {
   DialectRegistry registry;
   registerDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -54,7 +70,8 @@ CudaRun::CudaRun(const std::string &text, bool isScan, std::int64_t tokens) {
   spanTokens = program.spanTokens;
   hasParts = program.fewHeads > 0;
   source =
-      "#include \"tests/compiler/target/cuda_emulation.h\"\n" + program.text();
+      "#include \"tests/compiler/target/cuda_emulation.h\"\n" +
+      (counted.empty() ? program.text() : counting(program.text(), counted));
   for (const Nest &nest : nests) {
     source += "extern \"C\" void run_" + nest.entry +
               "(const Buffers *buffers, const Shape *shape, Index tasks, char "
@@ -65,6 +82,10 @@ CudaRun::CudaRun(const std::string &text, bool isScan, std::int64_t tokens) {
               std::to_string(nest.warps) + ", kernel);\n}\n";
   }
   build();
+}
+
+std::int64_t CudaRun::counts() const {
+  return *static_cast<std::atomic<long> *>(dlsym(library, counter));
 }
 
 CudaRun::~CudaRun() {

@@ -10,14 +10,19 @@ namespace recurra {
 class CudaRun {
 public:
   /// `error` is set on failure, also if `isScan` and the text has no scan form.
-  /// `spanTokens`: of a span, if not the usual number.
+  /// `spanTokens`: of a span, if not the usual number. `counted`: text behind
+  /// which `counts` counts.
   explicit CudaRun(const std::string &text, bool isScan = false,
-                   std::int64_t spanTokens = 0);
+                   std::int64_t spanTokens = 0,
+                   const std::string &counted = "");
   ~CudaRun();
 
   /// As KernelRun::run, on a grid of `blocks` blocks.
   Arrays run(const KernelSizes &sizes, const Arrays &given, bool spread,
              unsigned blocks);
+
+  /// How often all threads came to the text that is counted.
+  std::int64_t counts() const;
 
   /// Of every second tensor, the first one not: as Tensor's.
   std::int64_t shift = 0, gap = 0;

@@ -151,7 +151,7 @@ protected:
       halve(text, "output-cotangent o");
       halve(text, "output-cotangent y");
     }
-    CudaRun kernel(text, /*isScan=*/true, spanTokens);
+    CudaRun kernel(text, /*isScan=*/true, spanTokens, counted);
     ASSERT_EQ(kernel.error, "") << kernel.source;
     source = kernel.source;
     bool isReverse = text.find("output-cotangent") != std::string::npos;
@@ -175,6 +175,7 @@ protected:
       arrays[key] = array;
     }
     ASSERT_EQ(kernel.error, "");
+    counts = counted.empty() ? 0 : kernel.counts();
   }
 
   std::function<void(Plan &)> scanPlan() const {
@@ -240,6 +241,8 @@ protected:
   Call call;
   std::string source;        ///< of the last kernel
   std::int64_t partBits = 0; ///< of its call
+  std::string counted;       ///< as CudaRun has it
+  std::int64_t counts = 0;   ///< of its call
 };
 
 TEST_P(CudaScanTest, AgreesWithTheEvaluator) {
@@ -358,7 +361,9 @@ TEST_P(CudaScanPartsTest, WalksPartsToTheBitsOfOneWalk) {
     partBits = 6;
     run(evaluator.text, parts, span);
     partBits = 0;
-    EXPECT_NE(source.find("_nest0_ahead("), std::string::npos);
+    bool hasSums = GetParam().entry == "unit_keys" ||
+                   GetParam().entry == "longhorn"; // of vectors, in a step
+    EXPECT_EQ(source.find("_nest0_ahead(") == std::string::npos, hasSums);
     for (auto &[key, array] : whole) {
       std::size_t bytes = array.values.size() * sizeof(double);
       const double *found = parts[key].values.data();
@@ -373,6 +378,22 @@ TEST_P(CudaScanPartsTest, WalksPartsToTheBitsOfOneWalk) {
   }
   runBackward(evaluator, cotangents, given);
   expectSameBits();
+}
+
+class CudaScanCutsTest : public CudaScanTest {};
+
+/// Of decays that are vectors: a run that is one segment is not looked through
+/// for cuts, whatever lies beside its logs.
+TEST_P(CudaScanCutsTest, LooksForCutsWhereDecaysAreStrong) {
+  counted = "if (!isWhole) {";
+  ChunkRun evaluator(*recurrence, call, scanPlan());
+  Arrays arrays;
+  runForward(evaluator, arrays);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(counts > 0, GetParam().decay > 1);
+  runBackward(evaluator, randomCotangents(*recurrence, call, random), arrays);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(counts > 0, GetParam().decay > 1);
 }
 
 /// A loss reads outputs alone, or final states alone.
@@ -460,6 +481,14 @@ INSTANTIATE_TEST_SUITE_P(Cases, CudaScanPartsTest,
                          testing::ValuesIn(partsCases()), [](const auto &info) {
                            return info.param.entry + "_" + info.param.name;
                          });
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, CudaScanCutsTest,
+    testing::Values(
+        Case{"gla", "Weak", {1, 130, 1, 1, {}, {}}, 48, 24, 0, 0.001},
+        Case{"gla", "WeakWide", {1, 70, 1, 1, {}, {}}, 72, 16, 0, 0.001},
+        Case{"gla", "Strong", {1, 70, 1, 1, {}, {}}, 16, 16, 0, 10}),
+    [](const auto &info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(MatrixCases, CudaScanTest,
                          testing::ValuesIn(matrixCases()),
