@@ -15,6 +15,9 @@ struct KernelBuffer {
   std::int64_t strides[maxRank];
 };
 
+/// cuda: log2 of the tokens of a task that has all of a sequence, however long.
+inline constexpr std::int64_t allTokensBits = 62;
+
 /// Sizes at run time. Sequence n holds tokens offsets[n] .. offsets[n + 1] of
 /// batch row 0; without offsets it is batch row n, tokens 0 .. tokens. `rows`
 /// is B, `heads` the number of value heads.

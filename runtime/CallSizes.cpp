@@ -116,11 +116,10 @@ void countSpans(const Artifact &artifact, CallSizes &sizes) {
   sizes.joins = tokens > 0 && sizes.tokens > tokens ? 1 : 0;
   sizes.spans = slotsOf(tokens, sizes);
   sizes.partBits = partBitsOf(artifact, sizes);
-  constexpr std::int64_t allBits = 62; // of any sequence
   sizes.taskBits = sizes.partBits > 0 ? sizes.partBits
                    : tokens > 0
                        ? std::bit_width(static_cast<std::uint64_t>(tokens)) - 1
-                       : allBits;
+                       : allTokensBits;
   sizes.parts =
       sizes.partBits > 0 ? slotsOf(1 << sizes.partBits, sizes) : sizes.spans;
 }

@@ -14,7 +14,7 @@ from on_gpu import DEVICE
 # where they are matrices.
 READS = {"palimpsa": ("q", "k", "v", "g", "beta"), "simple_gla": ("q", "k", "v", "g"),
          "gla": ("q", "k", "v", "g"), "mamba1": ("u", "dt", "A", "B", "C")}
-STATES = {"palimpsa": ("M", "J"), "simple_gla": ("M",), "gla": ("S",), "mamba1": ("h",)}
+CONSTANTS = {"mamba1": ("D_skip",)}  # behind them; a gradient would be a total
 SHARED = ("B", "C")  # by all heads: their gradients are sums over heads
 
 
@@ -39,8 +39,7 @@ def few_and_many(entry, shape, seed=1):
     """Inputs of the shape, and the same for so many heads that they fill a GPU:
     the first are the same."""
     inputs = drawn_for(entry, shape, seed)
-    constants = ("D_skip",) if entry == "mamba1" else ()
-    few = {n: inputs[n] for n in (*READS[entry], *constants, "d_o")}
+    few = {n: inputs[n] for n in (*READS[entry], *CONSTANTS.get(entry, ()), "d_o")}
 
     def repeated(name, x):
         axis = 0 if name in ("A", "D_skip") else 2
@@ -54,11 +53,11 @@ def few_and_many(entry, shape, seed=1):
 def states_of(entry, inputs, sequences):
     make = torch.Generator(device=DEVICE).manual_seed(5)
     H = inputs["d_o"].shape[2]
-    sizes = (inputs["A"] if "A" in inputs else inputs["k"]).shape[-1:]
-    sizes = (*sizes, inputs["d_o"].shape[3])
-    one = torch.rand(sequences, 1, *sizes[::-1 if "A" in inputs else 1], generator=make,
-                     device=DEVICE)
-    return tuple(one.repeat(1, H, 1, 1) for _ in STATES[entry])
+    sizes = (inputs["A"].shape[1:] if "A" in inputs
+             else (inputs["k"].shape[3], inputs["v"].shape[3]))
+    one = torch.rand(sequences, 1, *sizes, generator=make, device=DEVICE)
+    states = getattr(recurra.ops, entry).op.recurrence.states
+    return tuple(one.repeat(1, H, 1, 1) for _ in states)
 
 
 def results(entry, inputs, has_states, cu_seqlens=None):
@@ -71,13 +70,13 @@ def results(entry, inputs, has_states, cu_seqlens=None):
         initial = tuple(x.requires_grad_() for x in states_of(entry, inputs, sequences))
     given = dict(initial_state=initial if len(initial) > 1 else initial[0],
                  output_final_state=True) if has_states else {}
-    constants = [inputs[n] for n in ("D_skip",) if n in inputs]
+    constants = [inputs[n] for n in CONSTANTS.get(entry, ())]
     out, final = getattr(recurra.ops, entry)(*read, *constants, cu_seqlens=cu_seqlens, **given)
     final = final if isinstance(final, tuple) else (final,) if has_states else ()
     loss = (out.float() * inputs["d_o"].float()).sum() + sum(x.sum() for x in final)
     gradients = torch.autograd.grad(loss, [*read, *initial])
-    named = zip((*READS[entry], *STATES[entry]), gradients)
-    return [out, *final], [x for n, x in named if n not in SHARED]
+    shared = [n in SHARED for n in READS[entry]] + [False] * len(initial)
+    return [out, *final], [x for x, skip in zip(gradients, shared) if not skip]
 
 
 def expect_same(entry, few, many, has_states, cu_seqlens=None):

@@ -68,14 +68,14 @@ void ScanAdders::printTargets() {
               "; // of a group: the one it adds for");
   f.text.line("const int columnAdder = " + number(warpsPerToken() - 1) +
               " - adder % " + warps + ";");
-  auto wideOf = [&](const Node *node) { return widePlace(form, node); };
-  if (llvm::any_of(form.stores,
-                   [&](const Node *node) { return wideOf(node) >= 0; })) {
+  if (llvm::any_of(form.stores, [&](const Node *node) {
+        return widePlace(form, node) >= 0;
+      })) {
     f.text.line("const bool isWaiting = span.count > 1;");
   }
   targets.clear();
   for (const Node *node : form.stores) {
-    targets[node] = printTarget(node, wideOf(node));
+    targets[node] = printTarget(node, widePlace(form, node));
   }
 }
 

@@ -36,7 +36,7 @@ ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk) {
     tiles.warpRows = isOfRows ? rows : 1;
     tiles.warpColumns = isOfRows ? 1 : warps;
   }
-  tiles.producerWarps = form.hasVectorDecay() ? 8 : 4;
+  tiles.producerWarps = form.hasVectorDecay() ? vectorProducers : 4;
   tiles.adderWarps = 0;
   return tiles;
 }

@@ -377,7 +377,6 @@ std::int64_t SpanCorrector::sharedBytes() const {
 }
 
 bool SpanCorrector::isPrintable() {
-  constexpr std::int64_t mostShared = 227 * 1024 - 1024;
   return form.isReverse && !form.hasMatrixDecay && !form.hasVectorDecay() &&
          form.isBySequence() && hasPlainTotals() && hasPlainResults() &&
          layOut() && sharedBytes() <= mostShared;

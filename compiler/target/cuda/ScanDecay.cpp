@@ -92,7 +92,7 @@ void ScanProducers::printWholeRun() {
   open();
   f.text.line(
       "const bool isEntry = " + (inside.empty() ? "" : inside + " && ") +
-      "i < " + (form.isRow(form.decay) ? rowsHere() : columnsHere()) + ";");
+      "i < " + decayEnd() + ";");
   f.text.line("logTotal[x] = logLeast[x] = logMost[x] = 0;");
   f.text.line("#pragma unroll 8"); // loads under way
   f.text.open("for (int t = 0; t < 16; ++t)");
@@ -188,7 +188,7 @@ void ScanProducers::printDecayPrefetch() {
   constexpr std::int64_t lineBytes = 128;
   std::string ahead = form.isReverse ? "chunk - " : "chunk + ";
   ahead += number(form.interval);
-  std::string end = form.isRow(form.decay) ? rowsHere() : columnsHere();
+  std::string end = decayEnd();
   auto isRead = [&](const ScanVector &raw) {
     return dependsOn(form.decay,
                      [&](const Node *node) { return isSame(node, raw.load); });
@@ -233,14 +233,12 @@ void ScanProducers::printWindow(std::int64_t x) {
 
 /// The logs of a thread's entries in a window.
 void ScanProducers::printLogsOfWindow(std::int64_t entries) {
-  bool isRow = form.isRow(form.decay);
   f.text.line("float logDecays[" + number(entries) + "][" + number(cutWindow) +
               "];");
   unrolled("x", entries);
   f.text.line("const int i = x * " + number(32 * tiles.producerWarps) +
               " + thread;");
-  f.text.line("const bool isEntry = i < " +
-              (isRow ? rowsHere() : columnsHere()) + ";");
+  f.text.line("const bool isEntry = i < " + decayEnd() + ";");
   unrolled("t", cutWindow);
   printLogOfRun();
   f.text.line("logDecays[x][t] = logDecay;");

@@ -140,7 +140,6 @@ bool SpanLocals::layOut() {
 }
 
 bool SpanLocals::isPrintable() {
-  constexpr std::int64_t mostShared = 227 * 1024 - 1024;
   return !form.isReverse && !form.hasMatrixDecay && form.isBySequence() &&
          findProducts() && layOut() && sharedBytes() <= mostShared;
 }

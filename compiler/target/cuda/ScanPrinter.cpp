@@ -148,7 +148,7 @@ static bool isOfVectors(const Node *node) {
 
 /// Gives stages room for the fragments of as many tokens as fit, if all that
 /// states take in is products of prepared vectors.
-void ScanPrinter::placeFragments(std::int64_t mostShared) {
+void ScanPrinter::placeFragments() {
   fragments = ScanFragments();
   bool isSimple =
       isInPlace && form.decay && !form.hasVectorDecay() &&
@@ -276,7 +276,6 @@ bool ScanPrinter::layOut() {
 /// Finds what the kernel needs and where it lies; products by instructions only
 /// if their words fit.
 bool ScanPrinter::layOutStages() {
-  constexpr std::int64_t mostShared = 227 * 1024 - 1024;
   stateNames.assign(form.states.size(), "x");
   adjointNames.assign(form.adjoints.size(), "x");
   totalNames.assign(form.totals.size(), "x");
@@ -294,7 +293,7 @@ bool ScanPrinter::layOutStages() {
     placeOperands();
     placeRaw();
     if (sharedBytes() <= mostShared) {
-      placeFragments(mostShared);
+      placeFragments();
       return true;
     }
   }
@@ -345,7 +344,6 @@ bool ScanPrinter::areAdded() const {
 }
 
 bool ScanPrinter::isPrintable(std::string &why) {
-  constexpr std::int64_t mostWalkers = 16;
   auto refuse = [&](const std::string &reason) {
     why = reason;
     return false;

@@ -36,7 +36,7 @@ private:
   void placeSums();
   void placeOperands();
   void placeRaw();
-  void placeFragments(std::int64_t mostShared);
+  void placeFragments();
   std::int64_t sharedBytes() const;
   void printHead();
   void printRoles();

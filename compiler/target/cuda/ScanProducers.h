@@ -59,6 +59,9 @@ private:
   void printSegments(const std::string &step);
   void printVectorSegments(), printWholeRun(), printCutRun(), printLogOfRun();
   std::int64_t decayUnits() const { return form.interval / scanUnit; }
+  std::string decayEnd() {
+    return form.isRow(form.decay) ? rowsHere() : columnsHere();
+  }
   void printWindow(std::int64_t x), printLogsOfWindow(std::int64_t entries);
   void printDecayPrefetch();
   void printDecayStart();

@@ -33,9 +33,6 @@ static void shareRegisters(ScanTiles &tiles, bool isReverse) {
 /// them for each element.
 static constexpr std::int64_t widestSlice = 128, fewColumnTiles = 2;
 
-/// What a block may have of warps that walk.
-static constexpr std::int64_t mostWalkers = 16;
-
 /// Of one state, if it is not small: rows for which vectors have room, and the
 /// fewest columns for each warp that keep the warps in a block. The same for a
 /// slice of so many rows, which then has them all.
@@ -196,7 +193,7 @@ ScanTiles chooseScanTiles(std::int64_t rows, std::int64_t columns,
   ScanTiles tiles = isReverse ? reverseTiles(rows, columns, states)
                               : forwardTiles(rows, columns, states);
   if (hasVectorDecay && (!isReverse || tiles.rows() >= 128)) {
-    tiles.producerWarps = 8;
+    tiles.producerWarps = vectorProducers;
   }
   if (hasVectorDecay && isReverse && tiles.rows() > 128) {
     tiles.adderWarps = 8;

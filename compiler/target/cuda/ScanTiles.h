@@ -43,6 +43,13 @@ struct ScanTiles {
 /// Tokens that are prepared at a time.
 inline constexpr std::int64_t scanUnit = 16;
 
+/// What a block may have: of warps that walk, of bytes of shared memory.
+inline constexpr std::int64_t mostWalkers = 16;
+inline constexpr std::int64_t mostShared = 227 * 1024 - 1024;
+
+/// Warps that prepare decays that are vectors.
+inline constexpr std::int64_t vectorProducers = 8;
+
 /// For matrices of `rows` x `columns`. Forward, outputs are sums over the
 /// columns and a warp holds whole rows if it can; backward (`isReverse`) a
 /// state and its adjoint are held, and a block has a slice of the columns.

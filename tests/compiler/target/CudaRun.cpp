@@ -27,8 +27,7 @@ static const char *const counter = "recurraCount";
 /// The text with a count behind every `counted`.
 static std::string counting(std::string text, const std::string &counted) {
   std::string more = std::string(" ++") + counter + ";";
-  for (std::size_t at = text.find(counted);
-       !counted.empty() && at != std::string::npos;
+  for (std::size_t at = text.find(counted); at != std::string::npos;
        at = text.find(counted, at + counted.size())) {
     text.insert(at + counted.size(), more);
   }
@@ -197,7 +196,7 @@ Arrays CudaRun::run(const KernelSizes &sizes, const Arrays &given, bool spread,
                     sizes.offsets.empty() ? nullptr : sizes.offsets.data(),
                     partBits > 0     ? partBits
                     : spanTokens > 0 ? llvm::Log2_64(spanTokens)
-                                     : 62};
+                                     : allTokensBits};
   for (auto [nest, entry] : llvm::zip(nests, entries)) {
     std::int64_t tasks = 1;
     for (const std::string &factor : nest.tasks) {
