@@ -447,19 +447,24 @@ void ScanAdders::printVectorSums(bool isRow) {
   std::string end = isRow ? rowsHere() : columnsHere();
   auto kind = isRow ? ScanOperand::Row : ScanOperand::Column;
   bool hasWholes = !wholesOf(kind).empty();
+  ColumnFours fours = isRow ? ColumnFours() : columnFours();
+  bool isByAll = hasWholes || fours.shares > 0; // all lanes of a warp
   for (std::int64_t x = 0; hasStore && x * entriesPerRound() < width; ++x) {
     sumNames.clear();
     std::string entry = number(x * entriesPerRound()) + " + " + entryOf(isRow);
     f.text.open("if (const int i = " + entry + "; i " +
-                (hasWholes ? "- lane < " : "< ") + end + ")");
+                (isByAll ? "- lane < " : "< ") + end + ")");
     f.text.line("const int place = " + placeOf(isRow) + ", p = token;");
     openToken();
-    if (hasWholes) {
-      printWholes(kind);
+    printWholes(kind);
+    if (fours.shares > 0) {
+      printColumnFours(fours);
+    }
+    if (isByAll) {
       f.text.open("if (i < " + end + ")");
     }
     printStores(isRow ? ScanSum::OverColumns : ScanSum::OverRows, x);
-    if (hasWholes) {
+    if (isByAll) {
       f.text.close();
     }
     f.text.close();

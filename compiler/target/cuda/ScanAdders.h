@@ -44,6 +44,20 @@ private:
                         const std::string &of);
   void printSumOverRows(const std::string &name, const std::string &i,
                         const std::string &parts);
+  /// Sums over rows that lanes left by fours, for lanes that share them.
+  struct ColumnFours {
+    std::int64_t firstSlot = 0, sums = 0;
+    std::int64_t perLane = 0; ///< fours that a lane left
+    std::int64_t shares = 0;  ///< lanes that add the same; 0: not so
+    /// Lanes take rows of warps of their own, or else lanes' parts.
+    bool sharesRows(const ScanTiles &tiles) const {
+      return tiles.warpRows % shares == 0;
+    }
+  };
+  ColumnFours columnFours() const;
+  void printColumnFours(const ColumnFours &fours);
+  std::string placeOfShare(const ColumnFours &fours) const;
+  std::string ownedSum(const ColumnFours &fours, const ScanSum &sum);
   std::string sumOfVector(const Node *node);
   void printWholes(ScanOperand::Kind kind);
   llvm::SmallVector<const Node *> wholesOf(ScanOperand::Kind kind) const;

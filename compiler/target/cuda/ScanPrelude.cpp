@@ -147,6 +147,34 @@ template <int n> __device__ inline void putParts(float *to, const float (&parts)
   if constexpr (n % 2 == 1)
     if (hasLast) to[partAt<n>(n - 1, lane)] = parts[n - 1];
 }
+__device__ inline void addFour(Four &sum, const float *from) {
+  const Four four = *reinterpret_cast<const Four *>(from);
+#pragma unroll
+  for (int e = 0; e < 4; ++e) sum.x[e] += four.x[e];
+}
+// Adds what a lane has in two halves, then what lanes 16 apart have, and if four
+// share, 8 apart: each keeps half of the four, the upper lane the upper half.
+template <int shares> __device__ inline void addShares(Four &sum, const Four &other, int lane) {
+#pragma unroll
+  for (int e = 0; e < 4; ++e) sum.x[e] += other.x[e];
+#pragma unroll
+  for (int count = 2; count >= 4 / shares; count /= 2) {
+    const bool isUpper = (lane & 8 * count) != 0;
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      if (e >= count) continue;
+      const float kept = isUpper ? sum.x[count + e] : sum.x[e], sent = isUpper ? sum.x[e] : sum.x[count + e];
+      sum.x[e] = kept + __shfl_xor_sync(0xffffffffu, sent, 8 * count);
+    }
+  }
+}
+// Number k of a four that lane `holder` and those after it share.
+template <int shares> __device__ inline float shareOf(const Four &sum, int holder, int k) {
+  if constexpr (shares == 4) return __shfl_sync(0xffffffffu, sum.x[0], holder + 8 * k);
+  const float even = __shfl_sync(0xffffffffu, sum.x[0], holder + k / 2 * 16);
+  const float odd = __shfl_sync(0xffffffffu, sum.x[1], holder + k / 2 * 16);
+  return k % 2 ? odd : even;
+}
 // The leading eight bits of x, as bf16 in the upper half of a word; the rest of
 // x stays. Three such parts are all of it.
 __device__ inline unsigned takePart(float &x) {
