@@ -18,6 +18,17 @@ static std::int64_t evenPiece(std::int64_t all, std::int64_t most) {
   return ceilDiv(all, ceilDiv(all, most));
 }
 
+/// Whether a token sums a vector along the rows, or the columns.
+static bool hasVectorSum(const ScanForm &form, bool isOfRows) {
+  return llvm::any_of(form.body->getNests(), [&](cpu::Nest &part) {
+    return llvm::any_of(part.nodes, [&](const Node *node) {
+      const Node *summed =
+          node->kind == Node::Kind::Reduce ? peel(node->operands[0]) : nullptr;
+      return summed && (isOfRows ? form.isRow(summed) : form.isColumn(summed));
+    });
+  });
+}
+
 ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk) {
   constexpr std::int64_t mostWarps = 4, heads = 16, atOnce = 256;
   ScanTiles tiles;
@@ -30,11 +41,15 @@ ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk) {
       form.slices() * rows * ceilDiv(warps, tiles.warpColumns);
   bool isMuch = form.isReverse && heads * pieces > atOnce;
   tiles.warpRows = evenPiece(rows, isMuch ? 3 : 1);
-  // The decay of any entry may end a segment: a piece has them all.
-  if (form.hasVectorDecay()) {
-    bool isOfRows = form.isRow(form.decay);
-    tiles.warpRows = isOfRows ? rows : 1;
-    tiles.warpColumns = isOfRows ? 1 : warps;
+  // The decay of any entry may end a segment, a sum needs every entry: a piece
+  // has them all.
+  bool isDecayOfRows = form.hasVectorDecay() && form.isRow(form.decay);
+  bool isWholeRows = isDecayOfRows || hasVectorSum(form, true);
+  bool isWholeColumns =
+      (form.hasVectorDecay() && !isDecayOfRows) || hasVectorSum(form, false);
+  if (isWholeRows || isWholeColumns) {
+    tiles.warpRows = isWholeRows ? rows : 1;
+    tiles.warpColumns = isWholeColumns ? warps : 1;
   }
   tiles.producerWarps = form.hasVectorDecay() ? vectorProducers : 4;
   tiles.adderWarps = 0;

@@ -240,6 +240,14 @@ void ScanPrinter::collect() {
   printVectorSums(true);
   printVectorSums(false);
   printScalarSums();
+  for (const ScanProduct &product : values.products.list) {
+    for (auto [node, degree] :
+         {std::pair(product.row, product.rowDegree),
+          std::pair(product.column, product.columnDegree)}) {
+      factorText(node, degree, false);
+    }
+  }
+  // All are known now but those that these ask for.
   for (std::size_t i = 0; i < values.operands.size(); ++i) {
     ScanOperand operand = *values.operands[i];
     if (operand.node && operand.kind != ScanOperand::Scalar) {
@@ -249,13 +257,6 @@ void ScanPrinter::collect() {
       }
     } else if (operand.node && hasSum(operand.node)) {
       collectSums(operand.node);
-    }
-  }
-  for (const ScanProduct &product : values.products.list) {
-    for (auto [node, degree] :
-         {std::pair(product.row, product.rowDegree),
-          std::pair(product.column, product.columnDegree)}) {
-      factorText(node, degree, false);
     }
   }
   f.text = kept;
@@ -382,10 +383,7 @@ bool ScanPrinter::hasStepsOf(const ScanPrinter &walk) const {
   return isExact == walk.isExact &&
          (!readsStates || fragments.areUsed() == walk.fragments.areUsed()) &&
          values.products.list.size() == walk.values.products.list.size() &&
-         llvm::all_of(values.products.list, isTheirs) &&
-         llvm::none_of(values.operands, [](const auto &operand) {
-           return operand->node && hasSum(operand->node);
-         });
+         llvm::all_of(values.products.list, isTheirs);
 }
 
 bool ScanPrinter::canGoAheadOf(const ScanPrinter &walk, std::string &why) {
