@@ -13,9 +13,12 @@ from on_gpu import DEVICE
 # Spans in parts, and whole sequences: backward where decays are vectors, always
 # where they are matrices.
 READS = {"palimpsa": ("q", "k", "v", "g", "beta"), "simple_gla": ("q", "k", "v", "g"),
-         "gla": ("q", "k", "v", "g"), "mamba1": ("u", "dt", "A", "B", "C")}
-CONSTANTS = {"mamba1": ("D_skip",)}  # behind them; a gradient would be a total
-SHARED = ("B", "C")  # by all heads: their gradients are sums over heads
+         "gla": ("q", "k", "v", "g"), "mamba1": ("u", "dt", "A", "B", "C"),
+         "longhorn": ("x", "dt", "k", "q")}
+# Behind them; a gradient would be a total.
+CONSTANTS = {"mamba1": ("D_skip",), "longhorn": ("D_skip",)}
+# By all heads: their gradients are sums over heads.
+SHARED = {"mamba1": ("B", "C"), "longhorn": ("k", "q")}
 
 
 def drawn_for(entry, shape, seed):
@@ -28,8 +31,11 @@ def drawn_for(entry, shape, seed):
     if entry == "gla":
         gates = -F.softplus(randn(shape.B, shape.T, shape.H, shape.K) - 2)
         inputs["g"] = gates.to(inputs["q"].dtype)
+    B, T, H, N, D = shape.B, shape.T, shape.H, 16, shape.V
+    if entry == "longhorn":
+        inputs |= {"x": inputs["v"], "dt": inputs["beta"], "k": randn(B, T, N),
+                   "q": randn(B, T, N), "D_skip": randn(H, D)}
     if entry == "mamba1":
-        B, T, H, N, D = shape.B, shape.T, shape.H, 16, shape.V
         inputs |= {"u": inputs["v"], "dt": inputs["beta"], "A": -torch.exp(randn(H, D, N)),
                    "B": randn(B, T, N), "C": randn(B, T, N), "D_skip": randn(H, D)}
     return inputs
@@ -45,7 +51,7 @@ def few_and_many(entry, shape, seed=1):
         axis = 0 if name in ("A", "D_skip") else 2
         times = [1] * x.dim()
         times[axis] = 128 // shape.H + 1
-        return x if name in SHARED else x.repeat(times)
+        return x if name in SHARED.get(entry, ()) else x.repeat(times)
 
     return few, {n: repeated(n, x) for n, x in few.items()}
 
@@ -53,8 +59,8 @@ def few_and_many(entry, shape, seed=1):
 def states_of(entry, inputs, sequences):
     make = torch.Generator(device=DEVICE).manual_seed(5)
     H = inputs["d_o"].shape[2]
-    sizes = (inputs["A"].shape[1:] if "A" in inputs
-             else (inputs["k"].shape[3], inputs["v"].shape[3]))
+    rows, columns = {"mamba1": "AA", "longhorn": "xk"}.get(entry, "kv")
+    sizes = inputs[rows].shape[-1 if rows != columns else -2], inputs[columns].shape[-1]
     one = torch.rand(sequences, 1, *sizes, generator=make, device=DEVICE)
     states = getattr(recurra.ops, entry).op.recurrence.states
     return tuple(one.repeat(1, H, 1, 1) for _ in states)
@@ -75,7 +81,7 @@ def results(entry, inputs, has_states, cu_seqlens=None):
     final = final if isinstance(final, tuple) else (final,) if has_states else ()
     loss = (out.float() * inputs["d_o"].float()).sum() + sum(x.sum() for x in final)
     gradients = torch.autograd.grad(loss, [*read, *initial])
-    shared = [n in SHARED for n in READS[entry]] + [False] * len(initial)
+    shared = [n in SHARED.get(entry, ()) for n in READS[entry]] + [False] * len(initial)
     return [out, *final], [x for x, skip in zip(gradients, shared) if not skip]
 
 
@@ -91,7 +97,7 @@ def expect_same(entry, few, many, has_states, cu_seqlens=None):
 
 SIZES = ((48, 48), (48, 96), (64, 64), (96, 192), (128, 128), (40, 72))
 CASES = [(entry, *size) for entry in READS for size in SIZES
-         if entry != "mamba1" or size[0] < 96]  # states of V x 16
+         if entry not in CONSTANTS or size[0] < 96]  # states of V x 16
 
 
 @pytest.mark.parametrize("entry, K, V", CASES)
