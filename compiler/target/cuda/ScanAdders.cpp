@@ -27,9 +27,8 @@ void ScanAdders::printAdders() {
   f.text.line("const float *const from = sums + group % 2 * " +
               number(tiles.computeWarps() * warpSums) + ";");
   f.text.line(numbered("block", "summed"));
-  printVectorSums(true);
-  printVectorSums(false);
-  printScalarSums();
+  printSumsOfToken();
+  printTotalsOfGroup();
   printNextTargets();
   f.text.line("arrive(added + group % 2);");
   f.text.line("++group;");
@@ -218,14 +217,14 @@ std::string ScanAdders::rowSumsAt(const std::string &token,
 std::string ScanAdders::rowSumText(const ScanSum &sum, const std::string &i) {
   std::string name = f.text.name("rowSums");
   std::int64_t first = sum.slot / 4 * 4;
-  f.text.line("float " + name + "[4] = {};");
+  f.text.line("float " + name + "[4];");
   unrolled("w", tiles.warpColumns);
   f.text.line("const Four four = *reinterpret_cast<const Four *>(from + " +
               warpOfRow(i) + " + " + i + " / 16 % " + number(tiles.rowTiles) +
               " * 128 + " + rowSumsAt("p", i + " % 16") + " + " +
               number(first) + ");");
   unrolled("s", 4);
-  f.text.line(name + "[s] += four.x[s];");
+  f.text.line(name + "[s] = w == 0 ? four.x[s] : " + name + "[s] + four.x[s];");
   f.text.close();
   f.text.close();
   auto at = [&](std::int64_t slot) {
@@ -264,8 +263,9 @@ void ScanAdders::printSumOverBoth(const ScanSum &sum, const std::string &name,
     f.text.line("const Four four = *reinterpret_cast<const Four *>(from + x / "
                 "8 * " +
                 number(warpSums) + " + " + of + ", x % 8 * 4));");
-    f.text.line(name + " += (four.x[0] + four.x[1]) + (four.x[2] + "
-                       "four.x[3]);");
+    f.text.line("const float ofFour = (four.x[0] + four.x[1]) + (four.x[2] + "
+                "four.x[3]);");
+    f.text.line(name + " = x == lane ? ofFour : " + name + " + ofFour;");
   } else {
     unrolled("w", warps);
     f.text.line(name + " += from[w * " + number(warpSums) + " + " + of +
@@ -454,8 +454,7 @@ void ScanAdders::printVectorSums(bool isRow) {
     std::string entry = number(x * entriesPerRound()) + " + " + entryOf(isRow);
     f.text.open("if (const int i = " + entry + "; i " +
                 (isByAll ? "- lane < " : "< ") + end + ")");
-    f.text.line("const int place = " + placeOf(isRow) + ", p = token;");
-    openToken();
+    f.text.line("const int place = " + placeOf(isRow) + ";");
     printWholes(kind);
     if (fours.shares > 0) {
       printColumnFours(fours);
@@ -468,36 +467,48 @@ void ScanAdders::printVectorSums(bool isRow) {
       f.text.close();
     }
     f.text.close();
+  }
+}
+
+/// All that a thread adds up for its token, without a branch between: loads of
+/// one sum go ahead of what another waits for.
+void ScanAdders::printSumsOfToken() {
+  f.text.line("const int p = token;");
+  openToken();
+  printVectorSums(true);
+  printVectorSums(false);
+  if (hasScalarStore() && !hasScalarTotal()) {
+    f.text.open("if (columnAdder == 0)");
+    printScalarSums();
+    f.text.close();
+  }
+  f.text.close();
+}
+
+/// Totals take tokens in order; so do numbers, then, by one warp.
+void ScanAdders::printTotalsOfGroup() {
+  addVectorTotals(true);
+  addVectorTotals(false);
+  if (hasScalarTotal()) {
+    f.text.open("if (adder == " + number(scalarAdder()) + ")");
+    openGroup();
+    printScalarSums();
+    addTotals();
+    closeGroup();
     f.text.close();
   }
 }
 
-/// Numbers of the whole matrix: a warp of each token adds them, one of all
-/// tokens where they add to totals.
+bool ScanAdders::hasScalarStore() const {
+  return llvm::any_of(form.stores,
+                      [](const Node *node) { return node->axes.empty(); });
+}
+
+/// Numbers of the whole matrix: a warp adds them.
 void ScanAdders::printScalarSums() {
-  addVectorTotals(true);
-  addVectorTotals(false);
-  bool hasScalar = llvm::any_of(
-      form.stores, [](const Node *node) { return node->axes.empty(); });
-  if (!hasScalar && !hasScalarTotal()) {
-    return;
-  }
   sumNames.clear();
-  if (hasScalarTotal()) {
-    f.text.open("if (adder == " + number(scalarAdder()) + ")");
-    openGroup();
-  } else {
-    f.text.open("if (const int p = token; columnAdder == 0)");
-    openToken();
-  }
   printWholes(ScanOperand::Scalar);
   printStores(ScanSum::OverBoth, 0);
-  addTotals();
-  f.text.close();
-  f.text.close();
-  if (hasScalarTotal()) {
-    f.text.close();
-  }
 }
 
 } // namespace recurra::cuda

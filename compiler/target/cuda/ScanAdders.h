@@ -11,8 +11,8 @@ protected:
   using ScanProducers::ScanProducers;
 
   void printAdders();
-  void printVectorSums(bool isRow);
-  void printScalarSums();
+  void printSumsOfToken();
+  void printTotalsOfGroup();
   std::string rowSumsAt(const std::string &token, const std::string &row) const;
 
   /// The sums over vectors within a node, those within others first.
@@ -23,7 +23,9 @@ private:
   void printTargets();
   std::string firstAddress(const Node *node);
   std::int64_t warpsPerToken() const;
-  bool hasScalarTotal() const;
+  bool hasScalarTotal() const, hasScalarStore() const;
+  void printVectorSums(bool isRow);
+  void printScalarSums();
   void printNextTargets(), printTargetsOfUnit();
   std::string entryOf(bool isRow) const;
   std::int64_t entriesPerRound() const;

@@ -65,14 +65,14 @@ std::string ScanAdders::placeOfShare(const ColumnFours &fours) const {
 void ScanAdders::printColumnFours(const ColumnFours &fours) {
   bool isByRows = fours.sharesRows(tiles);
   f.text.line("const float *const fours = from + " + placeOfShare(fours) + ";");
-  f.text.line("Four sum = {}, other = {};");
+  f.text.line("Four sum, other;");
   unrolled("w", isByRows ? tiles.warpRows / fours.shares : tiles.warpRows);
   f.text.line("#pragma unroll");
   f.text.open("for (int g = 0; g < " + number(isByRows ? 8 : 8 / fours.shares) +
               "; g += 2)");
   std::string at = "fours + w * " + number(warpSums) + " + g * 16";
-  f.text.line("addFour(sum, " + at + ");");
-  f.text.line("addFour(other, " + at + " + 16);");
+  f.text.line("addFour(sum, " + at + ", w + g == 0);");
+  f.text.line("addFour(other, " + at + " + 16, w + g == 0);");
   f.text.close();
   f.text.close();
   f.text.line("addShares<" + number(fours.shares) + ">(sum, other, lane);");

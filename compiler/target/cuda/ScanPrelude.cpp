@@ -147,10 +147,10 @@ template <int n> __device__ inline void putParts(float *to, const float (&parts)
   if constexpr (n % 2 == 1)
     if (hasLast) to[partAt<n>(n - 1, lane)] = parts[n - 1];
 }
-__device__ inline void addFour(Four &sum, const float *from) {
+__device__ inline void addFour(Four &sum, const float *from, bool isFirst) {
   const Four four = *reinterpret_cast<const Four *>(from);
 #pragma unroll
-  for (int e = 0; e < 4; ++e) sum.x[e] += four.x[e];
+  for (int e = 0; e < 4; ++e) sum.x[e] = isFirst ? four.x[e] : sum.x[e] + four.x[e];
 }
 // Adds what a lane has in two halves, then what lanes 16 apart have, and if four
 // share, 8 apart: each keeps half of the four, the upper lane the upper half.

@@ -237,9 +237,8 @@ void ScanPrinter::collect() {
     values.power(1);
     values.power(-1);
   }
-  printVectorSums(true);
-  printVectorSums(false);
-  printScalarSums();
+  printSumsOfToken();
+  printTotalsOfGroup();
   for (const ScanProduct &product : values.products.list) {
     for (auto [node, degree] :
          {std::pair(product.row, product.rowDegree),
