@@ -26,9 +26,10 @@ class Shape:
 
 
 def draw(shape, seed, device="cuda", dtype=torch.bfloat16):
-    """q, k, v, g, gt = -g, beta [V], beta1 (one per head), the cotangent d_o, one
-    [H], and for a decode step the states M, J (mu, I as the reference has them)
-    and S; g = -softplus(randn - 4) * A with A uniform in (0, 16) per head.
+    """q, k, v, g, gt = -g, beta [V], beta1 (one per head), gk [K], the cotangent
+    d_o, one [H], and for a decode step the states M, J (mu, I as the reference
+    has them) and S; g = -softplus(randn - 4) * A with A uniform in (0, 16) per
+    head; gk = logsigmoid(randn) / 16, as layers of gated linear attention begin.
     Inputs ask for gradients."""
     K, V, B, T, H = shape.K, shape.V, shape.B, shape.T, shape.H
     make = torch.Generator(device=device).manual_seed(seed)
@@ -46,8 +47,10 @@ def draw(shape, seed, device="cuda", dtype=torch.bfloat16):
         "beta1": torch.sigmoid(randn(B, T, H)),
     }
     inputs["gt"] = -inputs["g"]
+    d_o = randn(B, T, H, V).to(dtype)
+    inputs["gk"] = F.logsigmoid(randn(B, T, H, K)) / 16
     inputs = {n: x.to(dtype).requires_grad_() for n, x in inputs.items()}
-    inputs["d_o"] = randn(B, T, H, V).to(dtype)
+    inputs["d_o"] = d_o
     inputs["one"] = torch.ones(H, device=device)
     if shape.decode:
         inputs["M"], inputs["S"] = randn(B, H, K, V), randn(B, H, K, V)

@@ -78,15 +78,16 @@ def fla(module, chunk, recurrent, reads):
     def load(folder):
         found = load_fla(folder)(module)
 
-        def named(x):
-            return {"beta" if n == "beta1" else n: x[n] for n in reads}
+        def named(x, gate):
+            theirs = {"beta1": "beta", "gk": gate}
+            return {theirs.get(n, n): x[n] for n in reads}
 
         def step(x):
-            return getattr(found, chunk)(**named(x))[0]
+            return getattr(found, chunk)(**named(x, "g"))[0]
 
         def start(x):
             return getattr(found, recurrent)(
-                **named(x), initial_state=x["S"], output_final_state=True)[0]
+                **named(x, "gk"), initial_state=x["S"], output_final_state=True)[0]
 
         return step, start
 
@@ -147,6 +148,7 @@ def approximation(file):
 
 
 Q, DELTA = ("q", "k", "v", "g"), ("q", "k", "v", "g", "beta1")
+GLA = ("q", "k", "v", "gk")
 PALIMPSA, THEIRS = Q + ("beta",), ("q", "k", "v", "gt", "beta")
 CONTENDERS = {x.name: x for x in (
     ours("palimpsa", PALIMPSA, ("M", "J"), True),
@@ -161,7 +163,10 @@ CONTENDERS = {x.name: x for x in (
     Contender("fla_simple_gla", "simple_gla", Q, ("S",), False,
               fla("fla.ops.simple_gla", "chunk_simple_gla",
                   "fused_recurrent_simple_gla", Q)),
+    Contender("fla_gla", "gla", GLA, ("S",), False,
+              fla("fla.ops.gla", "chunk_gla", "fused_recurrent_gla", GLA)),
     ours("gated_delta_rule", DELTA, ("S",), False),
+    ours("gla", GLA, ("S",), False),
     ours("simple_gla", Q, ("S",), False),
 )}
 DEFAULT = ("palimpsa", "reference", "approximation", "fla_gated_delta_rule",
