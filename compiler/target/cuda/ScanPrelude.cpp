@@ -6,7 +6,8 @@ namespace recurra::cuda {
 
 const char *const scanPrelude = R"cuda(
 // Warps hand memory to each other at barriers. The warps that walk poll theirs:
-// `arrive` once per warp, `waitFor` a phase (0, 1, 0, ..) to be complete. The
+// `arrive` once per warp, `waitFor` a phase (0, 1, 0, ..) to be complete, or ask
+// whether it `isOver`; what is read or written meanwhile may cross that. The
 // others would take issue slots by that: they block at numbered barriers, where
 // `threads` counts those who arrive and those who wait.
 #ifdef __CUDA_ARCH__
@@ -26,6 +27,11 @@ __device__ inline void arrive(Barrier *barrier) {
 }
 __device__ inline void waitFor(Barrier *barrier, unsigned phase) {
   asm volatile("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@!p bra again;\n}" ::"r"(sharedAddress(barrier)), "r"(phase) : "memory");
+}
+__device__ inline bool isOver(Barrier *barrier, unsigned phase) {
+  unsigned is;
+  asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(is) : "r"(sharedAddress(barrier)), "r"(phase));
+  return is != 0;
 }
 template <int threads> __device__ inline void arriveAt(int number) {
   asm volatile("bar.arrive %0, %1;" ::"r"(number), "n"(threads) : "memory");

@@ -11,10 +11,21 @@ void ScanWalkers::printTokens() {
   f.text.line(std::string("const int cuts = ") +
               (form.decay ? "flags & isCut ? header[1] : 0;" : "0;"));
   printBalanceStart();
+  if (asksAhead()) {
+    f.text.line("bool isFree = false; // the next group's room for sums");
+  }
   f.text.open("auto walk = [&](int done, auto isCutHere, auto isFull)");
   printTokensOfGroup();
   f.text.close("};");
   form.isReverse ? printGroupsBack() : printGroups();
+}
+
+/// Whether a group asks for the next one's room between its tokens. Two walking
+/// warps on each scheduler have nothing else to do while the answer is on its
+/// way; with fewer on some it makes no difference.
+bool ScanWalkers::asksAhead() const {
+  return form.isReverse && !form.isAhead && tiles.group > 1 &&
+         tiles.spareAdders() == 0;
 }
 
 void ScanWalkers::openGroups(const std::string &count) {
@@ -63,7 +74,8 @@ void ScanWalkers::printTokensOfGroup() {
   if (!form.isAhead) {
     f.text.line("float *const to = sums + group % 2 * " + floats +
                 " + warp * " + number(warpSums) + ";");
-    f.text.line("waitFor(added + group % 2, group / 2 % 2 ^ 1);");
+    f.text.line(std::string(asksAhead() ? "if (!isFree) " : "") +
+                "waitFor(added + group % 2, group / 2 % 2 ^ 1);");
   }
   if (usesMatrix) {
     f.text.line("float columnSums[" + number(tiles.rowTiles) + "][4] = {};");
@@ -88,6 +100,10 @@ void ScanWalkers::printTokensOfGroup() {
   }
   if (parts > 0) {
     printPuts();
+  }
+  if (asksAhead()) {
+    f.text.line("if (p == 0) isFree = isOver(added + (group + 1) % 2, (group + "
+                "1) / 2 % 2 ^ 1);");
   }
   closeGroup();
   if (usesMatrix) {

@@ -68,6 +68,7 @@ private:
   void printEnter(), printSaved(), printLeave();
   void printTokens(), printGroups(), printGroupsBack();
   void openGroups(const std::string &count);
+  bool asksAhead() const;
   void printTokensOfGroup();
   void printRestart();
   void printFetches(bool isTraced);

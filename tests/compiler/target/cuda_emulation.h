@@ -53,6 +53,9 @@ inline void arrive(Barrier *barrier) {
 inline void waitFor(Barrier *barrier, unsigned parity) {
   emulation::waitUntil([&] { return barrier->phase % 2 != parity; });
 }
+inline bool isOver(Barrier *barrier, unsigned parity) {
+  return barrier->phase % 2 != parity;
+}
 template <int threads>
 void arriveAt(int number) {
   emulation::arriveAt(number, threads);
