@@ -16,6 +16,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <shared_mutex>
+#include <system_error>
 #include <unordered_map>
 
 // Of the OpenMP library that torch brings and runs its own loops on.
@@ -212,7 +213,12 @@ void OpKernel::compileWith(const Spec &other) {
     recurra_compile(text.c_str(), spec.c_str(), &ignored, &message);
     takeString(message);
   };
-  begun.push_back(std::async(std::launch::async, std::move(compileOther)));
+  try {
+    begun.push_back(std::async(std::launch::async, std::move(compileOther)));
+  } catch (const std::system_error &) { // no thread: its own call compiles it
+    compiled();
+    return;
+  }
   compiled();
   if (other.target == "cpu") { // soon done; a process may be forked after it
     begun.back().wait();

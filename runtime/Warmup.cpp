@@ -1,5 +1,6 @@
 // Several kernels at once: a thread per kernel, as many as the machine has.
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/SideBySide.h"
 #include "dsl/Error.h"
 #include "runtime/KernelCache.h"
 
@@ -28,19 +29,12 @@ Status findKernels(const std::vector<std::string> &texts,
                    const std::vector<std::string> &specTexts) {
   std::vector<Status> results(texts.size());
   std::atomic<std::size_t> next{0};
-  auto work = [&] {
+  std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  sideBySide(std::min(cores, texts.size()), [&](std::size_t) {
     for (std::size_t i; (i = next++) < texts.size();) {
       results[i] = tryFind(texts[i], specTexts[i]);
     }
-  };
-  std::vector<std::thread> threads;
-  std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-  while (threads.size() < std::min(cores, texts.size())) {
-    threads.emplace_back(work);
-  }
-  for (std::thread &thread : threads) {
-    thread.join();
-  }
+  });
   for (const Status &result : results) {
     if (!result.ok()) {
       return result;

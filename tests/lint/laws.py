@@ -167,6 +167,7 @@ _DOORS = {
     "compiler/Spec.h",
     "compiler/Artifact.h",
     "compiler/KernelAbi.h",
+    "compiler/SideBySide.h",
 }
 _THIRD = (
     (re.compile(r"^(mlir|llvm|llvm-c|mlir-c)/"), "LLVM", {"compiler"}, {"runtime/CpuModule.cpp"}),

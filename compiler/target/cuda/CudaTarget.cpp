@@ -4,6 +4,7 @@
 #include "compiler/target/cuda/CudaTarget.h"
 
 #include "compiler/Artifact.h"
+#include "compiler/SideBySide.h"
 #include "compiler/target/cuda/CudaArch.h"
 #include "compiler/target/cuda/Disassemble.h"
 #include "compiler/target/cuda/KernelPrinter.h"
@@ -11,8 +12,6 @@
 #include "compiler/target/cuda/ScanTiles.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
-
-#include <thread>
 
 using namespace mlir;
 
@@ -46,7 +45,7 @@ void readResources(StringRef log, Nest &nest) {
   nest.spillBytes = numberBefore(report, " bytes spill stores");
 }
 
-/// The kernels side by side, each in a thread of its own. False with the first
+/// The kernels side by side. False with the first
 /// message if one does not compile.
 bool compileAll(const cuda::Program &program, const std::string &arch,
                 std::vector<cuda::Compiled> &compiled, std::string &message) {
@@ -54,20 +53,10 @@ bool compileAll(const cuda::Program &program, const std::string &arch,
   compiled.resize(count);
   std::vector<std::string> messages(count);
   std::vector<char> areDone(count);
-  auto compile = [&](std::size_t i) {
+  sideBySide(count, [&](std::size_t i) {
     areDone[i] = cuda::compileCuda(program.head + program.kernels[i], arch,
                                    false, compiled[i], messages[i]);
-  };
-  std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < count; ++i) {
-    threads.emplace_back(compile, i);
-  }
-  if (count > 0) {
-    compile(0);
-  }
-  for (std::thread &thread : threads) {
-    thread.join();
-  }
+  });
   for (std::size_t i = 0; i < count; ++i) {
     if (!areDone[i]) {
       message = messages[i];
