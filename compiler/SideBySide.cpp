@@ -8,16 +8,24 @@
 
 namespace recurra {
 
-void sideBySide(std::size_t count,
-                const std::function<void(std::size_t)> &work) {
+using Work = std::function<void(std::size_t)>;
+
+/// False where there are no more threads.
+static bool begin(std::vector<std::thread> &threads, const Work &work,
+                  std::size_t i) {
+  try {
+    threads.emplace_back(work, i);
+    return true;
+  } catch (const std::system_error &) {
+    return false;
+  }
+}
+
+void sideBySide(std::size_t count, const Work &work) {
   std::vector<std::thread> threads;
   std::size_t begun = 1;
-  try {
-    for (; begun < count; ++begun) {
-      threads.emplace_back(work, begun);
-    }
-  } catch (const std::system_error &) {
-    // As many threads as there may be.
+  while (begun < count && begin(threads, work, begun)) {
+    ++begun;
   }
   if (count > 0) {
     work(0);

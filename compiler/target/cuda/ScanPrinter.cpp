@@ -162,7 +162,7 @@ void ScanPrinter::placeFragments() {
       });
   std::int64_t needed = stageFloats;
   for (std::int64_t blocks = form.interval / scanUnit; isSimple && blocks > 0;
-       blocks /= 2) {
+       --blocks) {
     ScanFragments wanted(values.products, tiles, blocks);
     stageFloats = std::max(needed, 16 + wanted.floats());
     if (sharedBytes() <= mostShared) {

@@ -231,9 +231,11 @@ protected:
     }
   }
 
-  /// Between saved states: two units of tokens, or four.
+  /// Between saved states: two units of tokens, or three, or four.
   static std::int64_t interval() {
-    return GetParam().sizes.tokens > 100 ? 64 : 32;
+    return GetParam().name == "ThreeUnits" ? 48
+           : GetParam().sizes.tokens > 100 ? 64
+                                           : 32;
   }
   // NOLINTNEXTLINE(bugprone-random-generator-seed): the same inputs always
   std::mt19937 random{3};
@@ -457,6 +459,9 @@ TEST_P(CudaScanBalanceTest, CarriesATotalThatBeginsAtZero) {
     runBackward(evaluator, cotangents, arrays);
     ASSERT_FALSE(HasFatalFailure());
     EXPECT_EQ(source.find("running -=") != std::string::npos, !hasFinals);
+    // On the way to segments' ends a stage has all units of a run.
+    EXPECT_EQ(source.find("here.u % 3 == 2") != std::string::npos,
+              interval() == 48);
   }
 }
 
@@ -472,7 +477,16 @@ INSTANTIATE_TEST_SUITE_P(
              0.1,
              0,
              true},
-        Case{"palimpsa", "Cut", {2, 45, 2, 1, {}, {}}, 48, 24, 0, 1, 0, true}),
+        Case{"palimpsa", "Cut", {2, 45, 2, 1, {}, {}}, 48, 24, 0, 1, 0, true},
+        Case{"palimpsa",
+             "ThreeUnits",
+             {1, 97, 1, 1, {}, {}},
+             24,
+             16,
+             0,
+             2,
+             0,
+             true}),
     [](const auto &info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
