@@ -18,15 +18,25 @@ static std::int64_t evenPiece(std::int64_t all, std::int64_t most) {
   return ceilDiv(all, ceilDiv(all, most));
 }
 
-/// Whether a token sums a vector along the rows, or the columns.
+/// Whether a step of the states or adjoints sums a vector along the rows, or
+/// the columns.
 static bool hasVectorSum(const ScanForm &form, bool isOfRows) {
-  return llvm::any_of(form.body->getNests(), [&](cpu::Nest &part) {
-    return llvm::any_of(part.nodes, [&](const Node *node) {
-      const Node *summed =
-          node->kind == Node::Kind::Reduce ? peel(node->operands[0]) : nullptr;
-      return summed && (isOfRows ? form.isRow(summed) : form.isColumn(summed));
-    });
-  });
+  auto isSum = [&](const Node *node) {
+    const Node *summed =
+        node->kind == Node::Kind::Reduce ? peel(node->operands[0]) : nullptr;
+    return summed && (isOfRows ? form.isRow(summed) : form.isColumn(summed));
+  };
+  auto has = [&](const Node *node) { return node && dependsOn(node, isSum); };
+  return llvm::any_of(form.states,
+                      [&](const ScanState &state) {
+                        return has(state.step.factor) ||
+                               llvm::any_of(state.step.terms, [&](auto &term) {
+                                 return has(term.a) || has(term.b);
+                               });
+                      }) ||
+         llvm::any_of(form.adjoints, [&](const ScanCarry &adjoint) {
+           return has(adjoint.value);
+         });
 }
 
 ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk) {

@@ -193,6 +193,39 @@ TEST_F(CudaCompileTest, OtherDecaysStayInRegisters) {
   }
 }
 
+/// Where heads are few there are parts: a walk ahead of them is printed.
+TEST(CudaParts, ScansHaveThemAtEverySize) {
+  struct Case {
+    std::string name;
+    std::map<std::string, std::int64_t> extents;
+  };
+  for (const Case &given : {Case{"palimpsa", {{"K", 48}, {"V", 48}}},
+                            Case{"palimpsa", {{"K", 128}, {"V", 128}}},
+                            Case{"simple_gla", {{"K", 96}, {"V", 192}}},
+                            Case{"gla", {{"K", 48}, {"V", 96}}},
+                            Case{"gla", {{"K", 96}, {"V", 192}}},
+                            Case{"gla", {{"K", 128}, {"V", 128}}},
+                            Case{"mamba1", {{"D", 128}, {"N", 16}}},
+                            Case{"longhorn", {{"D", 128}, {"N", 16}}}}) {
+    for (Direction direction : {Direction::Forward, Direction::Backward}) {
+      const Recurrence &recurrence = *findRecurrence(given.name);
+      Spec spec = specOf(recurrence, direction, DType::BF16);
+      spec.extents = given.extents;
+      spec.gradients.clear(); // those of numbers and vectors would be totals
+      for (const Input &input : recurrence.inputs) {
+        if (input.role == Role::Token && direction == Direction::Backward) {
+          spec.gradients.push_back(input.name);
+        }
+      }
+      std::string text;
+      Diagnostics diagnostics;
+      ASSERT_TRUE(inspect(recurrence, spec, "cuda", text, diagnostics));
+      EXPECT_NE(text.find("_nest0_ahead("), std::string::npos)
+          << given.name << " " << text.substr(0, text.find('\n'));
+    }
+  }
+}
+
 TEST_F(CudaCompileTest, TextHasTheUsersNames) {
   const Recurrence &palimpsa = *findRecurrence("palimpsa");
   Spec spec = specOf(palimpsa, Direction::Forward, DType::BF16);
