@@ -213,14 +213,14 @@ void OpKernel::compileWith(const Spec &other) {
     recurra_compile(text.c_str(), spec.c_str(), &ignored, &message);
     takeString(message);
   };
+  bool hasBegun = true;
   try {
     begun.push_back(std::async(std::launch::async, std::move(compileOther)));
   } catch (const std::system_error &) { // no thread: its own call compiles it
-    compiled();
-    return;
+    hasBegun = false;
   }
   compiled();
-  if (other.target == "cpu") { // soon done; a process may be forked after it
+  if (hasBegun && other.target == "cpu") { // soon; a process may be forked then
     begun.back().wait();
   }
 }

@@ -47,14 +47,14 @@ def draw(shape, seed, device="cuda", dtype=torch.bfloat16):
         "beta1": torch.sigmoid(randn(B, T, H)),
     }
     inputs["gt"] = -inputs["g"]
-    d_o = randn(B, T, H, V).to(dtype)
-    inputs["gk"] = F.logsigmoid(randn(B, T, H, K)) / 16
     inputs = {n: x.to(dtype).requires_grad_() for n, x in inputs.items()}
-    inputs["d_o"] = d_o
+    inputs["d_o"] = randn(B, T, H, V).to(dtype)
     inputs["one"] = torch.ones(H, device=device)
     if shape.decode:
         inputs["M"], inputs["S"] = randn(B, H, K, V), randn(B, H, K, V)
         inputs["J"] = F.softplus(randn(B, H, K, V))
         inputs["I"] = (inputs["J"] + 1).transpose(2, 3).contiguous()
         inputs["mu"] = inputs["M"].transpose(2, 3).contiguous() / inputs["I"]
+    gates = F.logsigmoid(randn(B, T, H, K)) / 16
+    inputs["gk"] = gates.to(dtype).requires_grad_()
     return inputs

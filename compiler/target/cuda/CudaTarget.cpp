@@ -45,8 +45,8 @@ void readResources(StringRef log, Nest &nest) {
   nest.spillBytes = numberBefore(report, " bytes spill stores");
 }
 
-/// The kernels side by side. False with the first
-/// message if one does not compile.
+/// The kernels side by side. False with the first message if one does not
+/// compile.
 bool compileAll(const cuda::Program &program, const std::string &arch,
                 std::vector<cuda::Compiled> &compiled, std::string &message) {
   std::size_t count = program.kernels.size();

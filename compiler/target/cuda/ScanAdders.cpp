@@ -174,14 +174,17 @@ std::string ScanAdders::partOf(const ScanSum &sum) const {
                                              : "partAt<" + number(parts) + ">";
 }
 
+std::string ScanAdders::nameOfSum(const Node *node) {
+  return f.text.name(hints.contains(node) ? hints.lookup(node)
+                                          : std::string("total"));
+}
+
 /// Adds all partial sums of `sum` for entry `index`; the name of the result.
 std::string ScanAdders::sumText(const ScanSum &sum, StringRef index) {
   if (sum.kind == ScanSum::OverColumns && usesMatrix) {
     return rowSumText(sum, index.str());
   }
-  std::string name =
-      f.text.name(hints.contains(sum.reduce) ? hints.lookup(sum.reduce)
-                                             : std::string("total"));
+  std::string name = nameOfSum(sum.reduce);
   std::string parts = number(matrixFloats()) + " + p * " +
                       number(partFloats()) + " + " + partOf(sum) + "(" +
                       number(sum.slot);
@@ -379,8 +382,7 @@ std::string ScanAdders::sumOfVector(const Node *node) {
   if (!name.empty()) {
     return name;
   }
-  name = f.text.name(hints.contains(node) ? hints.lookup(node)
-                                          : std::string("total"));
+  name = nameOfSum(node);
   f.text.line("float " + name + " = 0;");
   f.text.open("for (int i = lane; i < " + (isRow ? rowsHere() : columnsHere()) +
               "; i += 32)");
@@ -455,6 +457,9 @@ void ScanAdders::printVectorSums(bool isRow) {
     f.text.open("if (const int i = " + entry + "; i " +
                 (isByAll ? "- lane < " : "< ") + end + ")");
     f.text.line("const int place = " + placeOf(isRow) + ";");
+    if (!areTogether()) {
+      openToken();
+    }
     printWholes(kind);
     if (fours.shares > 0) {
       printColumnFours(fours);
@@ -466,23 +471,48 @@ void ScanAdders::printVectorSums(bool isRow) {
     if (isByAll) {
       f.text.close();
     }
+    if (!areTogether()) {
+      f.text.close();
+    }
     f.text.close();
   }
 }
 
-/// All that a thread adds up for its token, without a branch between: loads of
-/// one sum go ahead of what another waits for.
+/// Whether all sums of a token come under one test for it, so that loads of one
+/// go ahead of what another waits for: where there are registers for them, also
+/// beside what adjoints that begin with a cotangent take.
+bool ScanAdders::areTogether() {
+  constexpr std::int64_t many = 96, enough = 72;
+  return tiles.helperRegisters >= many ||
+         (tiles.helperRegisters >= enough &&
+          llvm::all_of(form.adjoints, [&](const ScanCarry &adjoint) {
+            return beginsAtZero(adjoint);
+          }));
+}
+
+/// All that a thread adds up for its token.
 void ScanAdders::printSumsOfToken() {
+  bool isTogether = areTogether();
   f.text.line("const int p = token;");
-  openToken();
+  if (isTogether) {
+    openToken();
+  }
   printVectorSums(true);
   printVectorSums(false);
   if (hasScalarStore() && !hasScalarTotal()) {
     f.text.open("if (columnAdder == 0)");
+    if (!isTogether) {
+      openToken();
+    }
     printScalarSums();
+    if (!isTogether) {
+      f.text.close();
+    }
     f.text.close();
   }
-  f.text.close();
+  if (isTogether) {
+    f.text.close();
+  }
 }
 
 /// Totals take tokens in order; so do numbers, then, by one warp.

@@ -14,6 +14,7 @@ protected:
   void printSumsOfToken();
   void printTotalsOfGroup();
   std::string rowSumsAt(const std::string &token, const std::string &row) const;
+  bool beginsAtZero(const ScanCarry &adjoint);
 
   /// The sums over vectors within a node, those within others first.
   void findWholes(const Node *node,
@@ -24,8 +25,10 @@ private:
   std::string firstAddress(const Node *node);
   std::int64_t warpsPerToken() const;
   bool hasScalarTotal() const, hasScalarStore() const;
+  bool areTogether();
   void printVectorSums(bool isRow);
   void printScalarSums();
+  std::string nameOfSum(const Node *node);
   void printNextTargets(), printTargetsOfUnit();
   std::string entryOf(bool isRow) const;
   std::int64_t entriesPerRound() const;

@@ -23,7 +23,7 @@ static std::int64_t evenPiece(std::int64_t all, std::int64_t most) {
 static bool hasVectorSum(const ScanForm &form, bool isOfRows) {
   auto isSum = [&](const Node *node) {
     const Node *summed =
-        node->kind == Node::Kind::Reduce ? peel(node->operands[0]) : nullptr;
+        node->kind == Node::Kind::Reduce ? node->operands[0] : nullptr;
     return summed && (isOfRows ? form.isRow(summed) : form.isColumn(summed));
   };
   auto has = [&](const Node *node) { return node && dependsOn(node, isSum); };

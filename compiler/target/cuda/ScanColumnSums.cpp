@@ -65,14 +65,17 @@ std::string ScanAdders::placeOfShare(const ColumnFours &fours) const {
 void ScanAdders::printColumnFours(const ColumnFours &fours) {
   bool isByRows = fours.sharesRows(tiles);
   f.text.line("const float *const fours = from + " + placeOfShare(fours) + ";");
-  f.text.line("Four sum, other;");
+  // Few registers: no more than four loads at a time.
+  bool isRoomy = areTogether();
+  f.text.line(isRoomy ? "Four sum, other;" : "Four sum = {}, other = {};");
+  std::string isFirst = isRoomy ? ", w + g == 0);" : ", false);";
   unrolled("w", isByRows ? tiles.warpRows / fours.shares : tiles.warpRows);
-  f.text.line("#pragma unroll");
+  f.text.line(isRoomy ? "#pragma unroll" : "#pragma unroll 2");
   f.text.open("for (int g = 0; g < " + number(isByRows ? 8 : 8 / fours.shares) +
               "; g += 2)");
   std::string at = "fours + w * " + number(warpSums) + " + g * 16";
-  f.text.line("addFour(sum, " + at + ", w + g == 0);");
-  f.text.line("addFour(other, " + at + " + 16, w + g == 0);");
+  f.text.line("addFour(sum, " + at + isFirst);
+  f.text.line("addFour(other, " + at + " + 16" + isFirst);
   f.text.close();
   f.text.close();
   f.text.line("addShares<" + number(fours.shares) + ">(sum, other, lane);");
@@ -85,9 +88,7 @@ void ScanAdders::printColumnFours(const ColumnFours &fours) {
 
 /// The lane's own column of a sum; the name of it.
 std::string ScanAdders::ownedSum(const ColumnFours &fours, const ScanSum &sum) {
-  std::string name =
-      f.text.name(hints.contains(sum.reduce) ? hints.lookup(sum.reduce)
-                                             : std::string("total"));
+  std::string name = nameOfSum(sum.reduce);
   std::string slot = number(sum.slot - fours.firstSlot) + " + lane / 8 % " +
                      number(tiles.columnTiles) + " * 2 + lane % 2";
   std::string holder = "lane / " + number(8 * tiles.columnTiles) + " * " +

@@ -7,7 +7,8 @@ namespace recurra::cuda {
 const char *const scanPrelude = R"cuda(
 // Warps hand memory to each other at barriers. The warps that walk poll theirs:
 // `arrive` once per warp, `waitFor` a phase (0, 1, 0, ..) to be complete, or ask
-// whether it `isOver`; what is read or written meanwhile may cross that. The
+// whether it `isOver`; what is read or written meanwhile may cross that, but not
+// what stands behind the asking group's `arriveAt`. The
 // others would take issue slots by that: they block at numbered barriers, where
 // `threads` counts those who arrive and those who wait.
 #ifdef __CUDA_ARCH__

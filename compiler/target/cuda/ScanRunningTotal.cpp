@@ -21,7 +21,7 @@ static bool isWide(const Node *node) {
 
 /// What instructions round off of an adjoint's sum is little beside what the
 /// tokens added to it, not beside what it began with.
-bool ScanWalkers::beginsAtZero(const ScanCarry &adjoint) {
+bool ScanAdders::beginsAtZero(const ScanCarry &adjoint) {
   Value init = cast<chunk::ForOp>(*form.runs).getInits()[adjoint.index];
   const Node *node = peel(form.top->find(init));
   auto number = node->kind == Node::Kind::Constant

@@ -20,9 +20,9 @@ void ScanWalkers::printTokens() {
   form.isReverse ? printGroupsBack() : printGroups();
 }
 
-/// Whether a group asks for the next one's room between its tokens: two walking
-/// warps on each scheduler, which have many elements, have nothing else to do
-/// while the answer is on its way. With fewer it costs more than it saves.
+/// Whether a group asks for the next one's room between its tokens: as many
+/// walking warps on each scheduler, which have many elements, have nothing else
+/// to do while the answer is on its way. Else it costs more than it saves.
 bool ScanWalkers::asksAhead() const {
   return form.isReverse && !form.isAhead && tiles.group > 1 &&
          tiles.spareAdders() == 0 && tiles.hasManyElements();

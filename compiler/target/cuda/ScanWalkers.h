@@ -79,7 +79,6 @@ private:
   void printStateStep(unsigned i, ScanElement &element);
   void printStepBack();
   void printReadySums();
-  bool beginsAtZero(const ScanCarry &adjoint);
   void printBalanceStart();
   void printBalanceOfToken();
   void printBalance();

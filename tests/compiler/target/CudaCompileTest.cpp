@@ -170,9 +170,9 @@ TEST_F(CudaCompileTest, OtherDecaysStayInRegisters) {
   };
   for (const Case &given : {Case{"gla", {{"K", 64}, {"V", 64}}, true},
                             Case{"gla", {{"K", 128}, {"V", 128}}, true},
-                            Case{"gla", {{"K", 192}, {"V", 384}}, true},
+                            Case{"gla", {{"K", 192}, {"V", 384}}, true, 416},
                             Case{"gla", {{"K", 128}, {"V", 256}}, false},
-                            Case{"gla", {{"K", 256}, {"V", 512}}, false, 768},
+                            Case{"gla", {{"K", 256}, {"V", 512}}, false, 960},
                             Case{"mamba1", {{"D", 128}, {"N", 16}}, true},
                             Case{"mamba1", {{"D", 1536}, {"N", 16}}, false},
                             Case{"longhorn", {{"D", 64}, {"N", 16}}, false}}) {

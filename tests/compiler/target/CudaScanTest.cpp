@@ -434,6 +434,34 @@ TEST_P(CudaScanGradientTest, AgreesOnOneGradient) {
   }
 }
 
+class CudaScanFoursTest : public CudaScanTest {};
+
+/// Two or four lanes share the sums of four columns. Where all walking warps
+/// have many elements, groups ask for room ahead.
+TEST_P(CudaScanFoursTest, LanesShareFourColumns) {
+  ChunkRun evaluator(*recurrence, call, scanPlan());
+  evaluator.outputs = {"o"};
+  Arrays arrays;
+  runForward(evaluator, arrays);
+  ASSERT_FALSE(HasFatalFailure());
+  Values cotangents = randomCotangents(*recurrence, call, random);
+  cotangents.outputs.erase("o_var");
+  halve(cotangents.outputs);
+  evaluator.gradients.clear();
+  for (const auto &input : recurrence->inputs) {
+    if (input.role == Role::Token) {
+      evaluator.gradients.push_back(input.name);
+    }
+  }
+  runBackward(evaluator, cotangents, arrays);
+  ASSERT_FALSE(HasFatalFailure());
+  const char *shared =
+      GetParam().entry == "palimpsa" ? "addShares<2>(" : "addShares<4>(";
+  EXPECT_NE(source.find(shared), std::string::npos);
+  EXPECT_EQ(source.find("isOver(added") != std::string::npos,
+            GetParam().name == "Asks");
+}
+
 class CudaScanBalanceTest : public CudaScanTest {};
 
 /// The gate's gradient is a total over all states. It is carried from token to
@@ -487,6 +515,31 @@ INSTANTIATE_TEST_SUITE_P(
              2,
              0,
              true}),
+    [](const auto &info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Fours, CudaScanFoursTest,
+    testing::Values(
+        Case{"simple_gla", "Two", {1, 20, 1, 1, {}, {}}, 48, 32, 0, 1, 0, true},
+        Case{"simple_gla",
+             "Four",
+             {1, 20, 1, 1, {}, {}},
+             112,
+             32,
+             0,
+             1,
+             0,
+             true},
+        Case{"simple_gla",
+             "Asks",
+             {1, 20, 1, 1, {}, {}},
+             128,
+             64,
+             0,
+             1,
+             0,
+             true},
+        Case{"palimpsa", "Rows", {1, 20, 1, 1, {}, {}}, 32, 48, 0, 1, 0, true}),
     [](const auto &info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(

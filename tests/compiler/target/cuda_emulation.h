@@ -50,11 +50,11 @@ inline void arrive(Barrier *barrier) {
   }
 }
 /// Complete: a phase of the other parity is under way.
-inline void waitFor(Barrier *barrier, unsigned parity) {
-  emulation::waitUntil([&] { return barrier->phase % 2 != parity; });
-}
 inline bool isOver(Barrier *barrier, unsigned parity) {
   return barrier->phase % 2 != parity;
+}
+inline void waitFor(Barrier *barrier, unsigned parity) {
+  emulation::waitUntil([&] { return isOver(barrier, parity); });
 }
 template <int threads>
 void arriveAt(int number) {
