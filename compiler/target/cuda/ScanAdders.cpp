@@ -479,15 +479,14 @@ void ScanAdders::printVectorSums(bool isRow) {
 }
 
 /// Whether all sums of a token come under one test for it, so that loads of one
-/// go ahead of what another waits for: where there are registers for them, also
-/// beside what adjoints that begin with a cotangent take.
+/// go ahead of what another waits for: not beside adjoints that begin with a
+/// cotangent, unless there are registers for both.
 bool ScanAdders::areTogether() {
-  constexpr std::int64_t many = 96, enough = 72;
+  constexpr std::int64_t many = 96;
   return tiles.helperRegisters >= many ||
-         (tiles.helperRegisters >= enough &&
-          llvm::all_of(form.adjoints, [&](const ScanCarry &adjoint) {
-            return beginsAtZero(adjoint);
-          }));
+         llvm::all_of(form.adjoints, [&](const ScanCarry &adjoint) {
+           return beginsAtZero(adjoint);
+         });
 }
 
 /// All that a thread adds up for its token.
