@@ -16,7 +16,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <shared_mutex>
-#include <system_error>
 #include <unordered_map>
 
 // Of the OpenMP library that torch brings and runs its own loops on.
@@ -213,14 +212,11 @@ void OpKernel::compileWith(const Spec &other) {
     recurra_compile(text.c_str(), spec.c_str(), &ignored, &message);
     takeString(message);
   };
-  bool hasBegun = true;
-  try {
-    begun.push_back(std::async(std::launch::async, std::move(compileOther)));
-  } catch (const std::system_error &) { // no thread: its own call compiles it
-    hasBegun = false;
-  }
+  // Where there is no thread for it, who waits compiles it, or its own call.
+  begun.push_back(std::async(std::launch::async | std::launch::deferred,
+                             std::move(compileOther)));
   compiled();
-  if (hasBegun && other.target == "cpu") { // soon; a process may be forked then
+  if (other.target == "cpu") { // soon done; a process may be forked after it
     begun.back().wait();
   }
 }

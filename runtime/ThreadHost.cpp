@@ -1,12 +1,13 @@
-// ThreadHost: one range of tasks per thread, the last one on the caller's.
+// ThreadHost: one range of tasks per thread, the first one on the caller's.
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ThreadHost.h"
 
+#include "compiler/SideBySide.h"
+
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
-#include <vector>
 
 namespace recurra {
 namespace {
@@ -19,14 +20,10 @@ void parallelFor(void *context, std::int64_t count,
   auto border = [&](std::int64_t i) {
     return count / ranges * i + std::min(i, count % ranges);
   };
-  std::vector<std::thread> others;
-  for (std::int64_t i = 0; i + 1 < ranges; ++i) {
-    others.emplace_back(body, argument, border(i), border(i + 1));
-  }
-  body(argument, border(ranges - 1), count);
-  for (std::thread &other : others) {
-    other.join();
-  }
+  sideBySide(static_cast<std::size_t>(ranges), [&](std::size_t range) {
+    auto i = static_cast<std::int64_t>(range);
+    body(argument, border(i), border(i + 1));
+  });
 }
 
 /// What a kernel reads before it writes shows as NaN.

@@ -457,9 +457,6 @@ void ScanAdders::printVectorSums(bool isRow) {
     f.text.open("if (const int i = " + entry + "; i " +
                 (isByAll ? "- lane < " : "< ") + end + ")");
     f.text.line("const int place = " + placeOf(isRow) + ";");
-    if (!areTogether()) {
-      openToken();
-    }
     printWholes(kind);
     if (fours.shares > 0) {
       printColumnFours(fours);
@@ -469,9 +466,6 @@ void ScanAdders::printVectorSums(bool isRow) {
     }
     printStores(isRow ? ScanSum::OverColumns : ScanSum::OverRows, x);
     if (isByAll) {
-      f.text.close();
-    }
-    if (!areTogether()) {
       f.text.close();
     }
     f.text.close();
@@ -491,27 +485,24 @@ bool ScanAdders::areTogether() {
 
 /// All that a thread adds up for its token.
 void ScanAdders::printSumsOfToken() {
-  bool isTogether = areTogether();
-  f.text.line("const int p = token;");
-  if (isTogether) {
-    openToken();
-  }
-  printVectorSums(true);
-  printVectorSums(false);
-  if (hasScalarStore() && !hasScalarTotal()) {
-    f.text.open("if (columnAdder == 0)");
-    if (!isTogether) {
+  auto printApart = [&] {
+    if (!areTogether()) {
+      f.text.close();
       openToken();
     }
+  };
+  f.text.line("const int p = token;");
+  openToken();
+  printVectorSums(true);
+  printApart();
+  printVectorSums(false);
+  if (hasScalarStore() && !hasScalarTotal()) {
+    printApart();
+    f.text.open("if (columnAdder == 0)");
     printScalarSums();
-    if (!isTogether) {
-      f.text.close();
-    }
     f.text.close();
   }
-  if (isTogether) {
-    f.text.close();
-  }
+  f.text.close();
 }
 
 /// Totals take tokens in order; so do numbers, then, by one warp.

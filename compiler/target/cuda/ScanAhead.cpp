@@ -2,7 +2,7 @@
 // side, where there are few of those and heads, with the bits of one walk: a
 // walk ahead makes what enters each part by the same steps, and nothing else.
 // Its blocks have a piece of a state each: an element's step needs no other
-// element.
+// element, or those along one axis alone.
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target/cuda/ScanAhead.h"
 
@@ -18,24 +18,28 @@ static std::int64_t evenPiece(std::int64_t all, std::int64_t most) {
   return ceilDiv(all, ceilDiv(all, most));
 }
 
-/// Whether a step of the states or adjoints sums a vector along the rows, or
-/// the columns.
-static bool hasVectorSum(const ScanForm &form, bool isOfRows) {
-  auto isSum = [&](const Node *node) {
-    const Node *summed =
-        node->kind == Node::Kind::Reduce ? node->operands[0] : nullptr;
-    return summed && (isOfRows ? form.isRow(summed) : form.isColumn(summed));
+/// Whether an element's step needs all entries along an axis: any of their
+/// decays may end a segment, or they are summed up.
+static bool needsAll(const ScanForm &form, bool isRow) {
+  auto isAlong = [&](const Node *node) {
+    return isRow ? form.isRow(node) : form.isColumn(node);
   };
-  auto has = [&](const Node *node) { return node && dependsOn(node, isSum); };
-  return llvm::any_of(form.states,
+  auto reads = [&](const Node *node) {
+    return node && dependsOn(node, [&](const Node *part) {
+             return part->kind == Node::Kind::Reduce &&
+                    isAlong(part->operands[0]);
+           });
+  };
+  return (form.hasVectorDecay() && isAlong(form.decay)) ||
+         llvm::any_of(form.states,
                       [&](const ScanState &state) {
-                        return has(state.step.factor) ||
+                        return reads(state.step.factor) ||
                                llvm::any_of(state.step.terms, [&](auto &term) {
-                                 return has(term.a) || has(term.b);
+                                 return reads(term.a) || reads(term.b);
                                });
                       }) ||
          llvm::any_of(form.adjoints, [&](const ScanCarry &adjoint) {
-           return has(adjoint.value);
+           return reads(adjoint.value);
          });
 }
 
@@ -51,15 +55,11 @@ ScanTiles aheadTiles(const ScanForm &form, const ScanTiles &walk) {
       form.slices() * rows * ceilDiv(warps, tiles.warpColumns);
   bool isMuch = form.isReverse && heads * pieces > atOnce;
   tiles.warpRows = evenPiece(rows, isMuch ? 3 : 1);
-  // The decay of any entry may end a segment, a sum needs every entry: a piece
-  // has them all.
-  bool isDecayOfRows = form.hasVectorDecay() && form.isRow(form.decay);
-  bool isWholeRows = isDecayOfRows || hasVectorSum(form, true);
-  bool isWholeColumns =
-      (form.hasVectorDecay() && !isDecayOfRows) || hasVectorSum(form, false);
-  if (isWholeRows || isWholeColumns) {
-    tiles.warpRows = isWholeRows ? rows : 1;
-    tiles.warpColumns = isWholeColumns ? warps : 1;
+  bool areRowsWhole = needsAll(form, true);
+  bool areColumnsWhole = needsAll(form, false);
+  if (areRowsWhole || areColumnsWhole) {
+    tiles.warpRows = areRowsWhole ? rows : 1;
+    tiles.warpColumns = areColumnsWhole ? warps : 1;
   }
   tiles.producerWarps = form.hasVectorDecay() ? vectorProducers : 4;
   tiles.adderWarps = 0;

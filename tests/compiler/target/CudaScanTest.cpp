@@ -231,6 +231,16 @@ protected:
     }
   }
 
+  /// With one output; the cotangents for it, in bf16.
+  Values runForwardOfOne(ChunkRun &evaluator, Arrays &arrays) {
+    evaluator.outputs = {"o"};
+    runForward(evaluator, arrays);
+    Values cotangents = randomCotangents(*recurrence, call, random);
+    cotangents.outputs.erase("o_var");
+    halve(cotangents.outputs);
+    return cotangents;
+  }
+
   /// Between saved states: two units of tokens, or three, or four.
   static std::int64_t interval() {
     return GetParam().name == "ThreeUnits" ? 48
@@ -440,13 +450,9 @@ class CudaScanFoursTest : public CudaScanTest {};
 /// have many elements, groups ask for room ahead.
 TEST_P(CudaScanFoursTest, LanesShareFourColumns) {
   ChunkRun evaluator(*recurrence, call, scanPlan());
-  evaluator.outputs = {"o"};
   Arrays arrays;
-  runForward(evaluator, arrays);
+  Values cotangents = runForwardOfOne(evaluator, arrays);
   ASSERT_FALSE(HasFatalFailure());
-  Values cotangents = randomCotangents(*recurrence, call, random);
-  cotangents.outputs.erase("o_var");
-  halve(cotangents.outputs);
   evaluator.gradients.clear();
   for (const auto &input : recurrence->inputs) {
     if (input.role == Role::Token) {
@@ -471,13 +477,9 @@ TEST_P(CudaScanBalanceTest, CarriesATotalThatBeginsAtZero) {
   for (bool hasFinals : {false, true}) {
     SCOPED_TRACE(hasFinals ? "final states" : "outputs alone");
     ChunkRun evaluator(*recurrence, call, scanPlan());
-    evaluator.outputs = {"o"};
     Arrays arrays;
-    runForward(evaluator, arrays);
+    Values cotangents = runForwardOfOne(evaluator, arrays);
     ASSERT_FALSE(HasFatalFailure());
-    Values cotangents = randomCotangents(*recurrence, call, random);
-    cotangents.outputs.erase("o_var");
-    halve(cotangents.outputs);
     // That of a parameter would be a total of its own.
     evaluator.gradients = {"q", "k", "v", "g", "beta"};
     if (!hasFinals) {
