@@ -231,10 +231,8 @@ protected:
     }
   }
 
-  /// With one output; the cotangents for it, in bf16.
-  Values runForwardOfOne(ChunkRun &evaluator, Arrays &arrays) {
-    evaluator.outputs = {"o"};
-    runForward(evaluator, arrays);
+  /// For the output o alone, in bf16.
+  Values cotangentsOfO() {
     Values cotangents = randomCotangents(*recurrence, call, random);
     cotangents.outputs.erase("o_var");
     halve(cotangents.outputs);
@@ -450,9 +448,11 @@ class CudaScanFoursTest : public CudaScanTest {};
 /// have many elements, groups ask for room ahead.
 TEST_P(CudaScanFoursTest, LanesShareFourColumns) {
   ChunkRun evaluator(*recurrence, call, scanPlan());
+  evaluator.outputs = {"o"};
   Arrays arrays;
-  Values cotangents = runForwardOfOne(evaluator, arrays);
+  runForward(evaluator, arrays);
   ASSERT_FALSE(HasFatalFailure());
+  Values cotangents = cotangentsOfO();
   evaluator.gradients.clear();
   for (const auto &input : recurrence->inputs) {
     if (input.role == Role::Token) {
@@ -477,9 +477,11 @@ TEST_P(CudaScanBalanceTest, CarriesATotalThatBeginsAtZero) {
   for (bool hasFinals : {false, true}) {
     SCOPED_TRACE(hasFinals ? "final states" : "outputs alone");
     ChunkRun evaluator(*recurrence, call, scanPlan());
+    evaluator.outputs = {"o"};
     Arrays arrays;
-    Values cotangents = runForwardOfOne(evaluator, arrays);
+    runForward(evaluator, arrays);
     ASSERT_FALSE(HasFatalFailure());
+    Values cotangents = cotangentsOfO();
     // That of a parameter would be a total of its own.
     evaluator.gradients = {"q", "k", "v", "g", "beta"};
     if (!hasFinals) {
