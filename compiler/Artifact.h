@@ -16,7 +16,7 @@ struct Argument {
   enum Kind {
     Input,        ///< of the recurrence
     InitialState, ///< [N, H, axes..], f32 (f64)
-    Checkpoint,   ///< [slots, H, axes..]; written forward, read backward
+    Checkpoint,   ///< [slots, H, axes..], dense; written forward, read backward
     OutputCotangent,
     FinalStateCotangent,
     Output,

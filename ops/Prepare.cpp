@@ -186,8 +186,10 @@ void addCheckpoints(const BackwardRequest &request, const OpKernel &kernel,
       TORCH_CHECK(next < request.checkpoints.size(),
                   "recurra::backward: too few checkpoints; pass those that "
                   "recurra::forward returned with save = True");
+      // Dense as they were saved, whatever a hook on saved tensors made of
+      // them.
       binding.add(Argument::Checkpoint, argument.name,
-                  request.checkpoints[next++]);
+                  request.checkpoints[next++].contiguous());
     }
   }
 }

@@ -61,6 +61,44 @@ DType dtypeOf(recurra_dtype type) {
   }
 }
 
+/// Whether elements lie row by row, without gaps, each pair from a multiple of
+/// its size on.
+bool isDense(const recurra_tensor &tensor) {
+  constexpr std::uintptr_t pair = 2 * sizeof(float);
+  std::int64_t stride = 1;
+  for (std::int32_t i = tensor.rank; i-- > 0;) {
+    if (tensor.sizes[i] > 1 && tensor.strides[i] != stride) {
+      return false;
+    }
+    stride *= tensor.sizes[i];
+  }
+  return reinterpret_cast<std::uintptr_t>(tensor.data) % pair == 0;
+}
+
+/// What a tensor's elements must be, if it has any.
+Status checkElements(const Argument &argument, const recurra_tensor &tensor,
+                     bool written) {
+  for (std::int32_t i = 0; written && i < tensor.rank; ++i) {
+    if (tensor.sizes[i] > 1 && tensor.strides[i] == 0) {
+      return invalid(titleOf(argument) + " has stride 0 in dimension " +
+                     std::to_string(i) +
+                     ", so its elements overlap; a tensor that is written "
+                     "needs memory for each element");
+    }
+  }
+  if (!tensor.data) {
+    return invalid(titleOf(argument) +
+                   " has no data; only a tensor with a size of 0 may be null");
+  }
+  if (argument.kind == Argument::Checkpoint && !isDense(tensor)) {
+    return invalid(titleOf(argument) +
+                   " have gaps between their elements, or do not begin at a "
+                   "multiple of 8 bytes; pass dense memory, the same to the "
+                   "forward and to the backward");
+  }
+  return {};
+}
+
 Status checkTensor(const Argument &argument, const recurra_tensor &tensor,
                    const CallSizes &sizes, bool written) {
   auto rank = static_cast<std::int32_t>(argument.shape.size());
@@ -87,19 +125,7 @@ Status checkTensor(const Argument &argument, const recurra_tensor &tensor,
                      "; pass size " + std::to_string(expected));
     }
   }
-  for (std::int32_t i = 0; written && !empty && i < rank; ++i) {
-    if (tensor.sizes[i] > 1 && tensor.strides[i] == 0) {
-      return invalid(title() + " has stride 0 in dimension " +
-                     std::to_string(i) +
-                     ", so its elements overlap; a tensor that is written "
-                     "needs memory for each element");
-    }
-  }
-  if (!empty && !tensor.data) {
-    return invalid(title() + " has no data; only a tensor with a size of 0 may "
-                             "be null");
-  }
-  return {};
+  return empty ? Status() : checkElements(argument, tensor, written);
 }
 
 } // namespace

@@ -39,6 +39,9 @@ bool plan(const Recurrence &, const Spec &spec, Artifact &artifact,
       {Argument::InitialState, "S", DType::F32, {"N", "H", "4"}},
       {Argument::Output, "y", DType::F32, {"B", "T", "H", "4"}},
       {Argument::FinalState, "S", DType::F32, {"N", "H", "4"}}};
+  if (spec.saveCheckpoints) { // at the end of each sequence
+    artifact.arguments.back().kind = Argument::Checkpoint;
+  }
   artifact.workspaces = {{DType::F32, {"N", "H"}}};
   artifact.nests = {{"countTokens", {"N", "H"}, 0},
                     {"runningSum", {"N", "H"}, 16}};

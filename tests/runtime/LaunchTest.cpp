@@ -19,9 +19,11 @@ void expectRight(const RunningCall &call) {
   EXPECT_EQ(call.final, final);
 }
 
-std::string complaint(const RunningCall &call) {
+std::string complaint(const RunningCall &call, bool savesCheckpoints = false) {
+  Spec spec = runningSpec(!call.offsets.empty());
+  spec.saveCheckpoints = savesCheckpoints;
   try {
-    call.launch();
+    Kernel::compile(runningSum(), spec).launch(call.tensors, call.sizes());
   } catch (const UserError &error) {
     return error.what();
   }
@@ -155,6 +157,26 @@ TEST(LaunchErrors, NameTheTensorTheRuleAndTheRemedy) {
   EXPECT_THAT(complaint(fewer),
               HasSubstr("the call has 3 tensors but the kernel takes 4: input "
                         "'x', initial state 'S', output 'y', final state 'S'"));
+}
+
+TEST(LaunchErrors, NameTheCheckpointsThatAreNotDense) {
+  RunningCall call(2, 5, 3);
+  EXPECT_EQ(complaint(call, /*savesCheckpoints=*/true), "(no complaint)");
+  expectRight(call);
+  std::vector<float> wide(2 * call.final.size());
+  call.tensors[3].data = wide.data();
+  call.tensors[3].strides[0] *= 2;
+  EXPECT_EQ(complaint(call), "(no complaint)"); // a state may have gaps
+  EXPECT_THAT(complaint(call, true),
+              HasSubstr("checkpoints of state 'S' have gaps between their "
+                        "elements, or do not begin at a multiple of 8 bytes; "
+                        "pass dense memory"));
+  RunningCall shifted(2, 5, 3);
+  shifted.tensors[3].data = wide.data() + 1;
+  EXPECT_THAT(complaint(shifted, true), HasSubstr("checkpoints of state 'S'"));
+  RunningCall single(1, 5, 3);
+  single.tensors[3].strides[0] = 1000; // of one slot: never taken
+  EXPECT_EQ(complaint(single, true), "(no complaint)");
 }
 
 TEST(LaunchErrors, NameTheSize) {

@@ -27,7 +27,7 @@ static constexpr StringLiteral names =
     "one here after enter next copy Place left right entering leaving begin "
     "rowWords words columnWords takePart pairOf rest multiplyParts cuts "
     "columnAdder turn prefetch line logSum logNow pieces starts cut votes "
-    "logSums vote earlier half later ends tokens keep isPaired fetchPair "
+    "logSums vote earlier half later ends tokens keep fetchPair "
     "running spent sumBefore block start factor segmentEnd multiplyDeep "
     "items isOrdered order taskAt costOf rank partOfFour rowSums logDecays "
     "logTotal logLeast logMost isWhole item verdict isEntry logBefore "

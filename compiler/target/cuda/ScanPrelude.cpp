@@ -127,10 +127,7 @@ template <int n> __device__ inline void fetch(float (&to)[n], const float *from)
     }
   }
 }
-// Whether entries `stride` apart can be loaded by twos from even places on.
-__device__ inline bool isPaired(const float *from, Index stride) {
-  return stride == 1 && reinterpret_cast<unsigned long long>(from) % sizeof(Two) == 0;
-}
+// Two entries that lie side by side, from an even place on.
 __device__ inline void fetchPair(float (&to)[4], int e, const float *from) {
   const Two two = *reinterpret_cast<const Two *>(from);
   to[e] = two.x[0], to[e + 1] = two.x[1];

@@ -137,43 +137,104 @@ bool ScanProducers::keepsPointers() const {
   return !form.isReverse && tiles.helperRegisters >= few;
 }
 
-/// Where a vector of a unit's first token lies; kept over a task: from that of
-/// the sequence's first.
-std::string ScanProducers::printFirstOfUnit(const ScanVector &raw) {
-  auto load = cast<chunk::LoadOp>(raw.load->op);
-  auto at = [&](const std::string &token) {
-    return "&" +
-           addressOf(load.getBuffer(), load.getIndices(), token, "0", "0");
-  };
-  if (!keepsPointers()) {
-    return at("p.chunk + p.at");
+/// Starts to copy the vectors of a unit's tokens. Those that lie alike in
+/// memory share one text: a text each takes the compiler long.
+void ScanProducers::printCopiesOf(const ScanCopies &copies) {
+  std::vector<std::pair<std::string, SmallVector<const ScanVector *>>> groups;
+  for (auto [i, raw] : llvm::enumerate(raws)) {
+    std::string text = copyText(i, copies);
+    auto group = llvm::find_if(
+        groups, [&](const auto &group) { return group.first == text; });
+    if (group == groups.end()) {
+      group = groups.insert(groups.end(), {text, {}});
+    }
+    group->second.push_back(&raw);
   }
+  for (auto &[text, vectors] : groups) {
+    llvm::stable_sort(vectors, [](const ScanVector *a, const ScanVector *b) {
+      return a->isTraced > b->isTraced;
+    });
+    openCopies(vectors, copies.untracedIf);
+    f.text.line(text);
+    f.text.close();
+  }
+}
+
+/// The copy of a vector of `from` to `to`.
+std::string ScanProducers::copyText(std::size_t i, const ScanCopies &copies) {
+  const ScanVector &raw = raws[i];
+  auto load = cast<chunk::LoadOp>(raw.load->op);
+  Value buffer = load.getBuffer();
+  std::string name = std::exchange(f.buffers[buffer], "from");
+  std::string perToken = strideOf(buffer, "T");
+  std::string first =
+      copies.firsts.empty()
+          ? "&" + addressOf(buffer, load.getIndices(), copies.token, "0", "0")
+          : copies.firsts[i] + " + (" + copies.token + ") * " + perToken;
+  std::string text =
+      "copyTokens(to + " + copies.half + " * " + number(raw.pitch * scanUnit) +
+      ", " + number(raw.pitch) + ", " + first + ", " + perToken + ", " +
+      strideOf(buffer, raw.load->axes[0].name) + ", " + copies.count + ", " +
+      (form.isRow(raw.load) ? rowsHere() : columnsHere()) + ", thread, " +
+      copies.threads + ");";
+  f.buffers[buffer] = name;
+  return text;
+}
+
+/// A loop over vectors that are copied alike, or what stands for it where there
+/// is one; those that are traced come first.
+void ScanProducers::openCopies(ArrayRef<const ScanVector *> vectors,
+                               const std::string &untracedIf) {
+  std::string from, to, count = number(vectors.size());
+  std::int64_t traced = 0;
+  for (auto [i, raw] : llvm::enumerate(vectors)) {
+    auto load = cast<chunk::LoadOp>(raw->load->op);
+    bool isLast = i + 1 == vectors.size();
+    std::string choice = isLast ? "" : "x == " + std::to_string(i) + " ? ";
+    std::string rest = isLast ? "" : " : ";
+    from += choice + f.buffers.lookup(load.getBuffer()) + rest;
+    to += choice + raw->name + rest;
+    traced += raw->isTraced || untracedIf.empty();
+  }
+  std::string all = number(traced) == count ? count
+                                            : "(" + untracedIf + " ? " + count +
+                                                  " : " + number(traced) + ")";
+  if (vectors.size() > 1) {
+    f.text.line("#pragma unroll 1");
+    f.text.open("for (int x = 0; x < " + all + "; ++x)");
+  } else {
+    f.text.open(traced > 0 ? "" : "if (" + untracedIf + ")");
+  }
+  f.text.line("const Buffer &from = " + from + ";");
+  f.text.line("auto *const to = " + to + ";");
+}
+
+/// Where a vector of a sequence's first token lies.
+std::string ScanProducers::printFirstOfTask(const ScanVector &raw) {
+  auto load = cast<chunk::LoadOp>(raw.load->op);
   std::string name = f.text.name(raw.name + "_first");
-  f.text.line("const auto *const " + name + " = " + at("0") + ";");
-  return name + " + (p.chunk + p.at) * " + strideOf(load.getBuffer(), "T");
+  f.text.line("const auto *const " + name + " = &" +
+              addressOf(load.getBuffer(), load.getIndices(), "0", "0", "0") +
+              ";");
+  return name;
 }
 
 /// A lambda that starts to copy the vectors of a unit's tokens.
 void ScanProducers::printCopies() {
-  SmallVector<std::string> firsts;
+  ScanCopies copies{"half",
+                    "p.chunk + p.at",
+                    "p.count",
+                    number(32 * tiles.producerWarps),
+                    form.isReverse ? "p.pass == 1" : "",
+                    {}};
   for (const ScanVector &raw : raws) {
-    firsts.push_back(printFirstOfUnit(raw));
+    if (keepsPointers()) {
+      copies.firsts.push_back(printFirstOfTask(raw));
+    }
   }
   f.text.open("auto copy = [&](const Place &p, unsigned half)");
   f.text.open("if (p.end > 0)");
-  for (const auto &[raw, first] : llvm::zip(raws, firsts)) {
-    auto load = cast<chunk::LoadOp>(raw.load->op);
-    std::string extent = form.isRow(raw.load) ? rowsHere() : columnsHere();
-    std::string condition =
-        form.isReverse && !raw.isTraced ? "if (p.pass == 1) " : "";
-    f.text.line(condition + "copyTokens(" + raw.name + " + half * " +
-                std::to_string(raw.pitch * scanUnit) + ", " +
-                std::to_string(raw.pitch) + ", " + first + ", " +
-                strideOf(load.getBuffer(), "T") + ", " +
-                strideOf(load.getBuffer(), raw.load->axes[0].name) +
-                ", p.count, " + extent + ", thread, " +
-                std::to_string(32 * tiles.producerWarps) + ");");
-  }
+  printCopiesOf(copies);
   f.text.close();
   f.text.line("commitCopies();");
   f.text.close("};");

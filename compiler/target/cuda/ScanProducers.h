@@ -7,6 +7,15 @@
 
 namespace recurra::cuda {
 
+/// Which tokens' vectors are copied.
+struct ScanCopies {
+  std::string half;         ///< which of two rooms takes them
+  std::string token, count; ///< the first, and how many
+  std::string threads;      ///< that copy
+  std::string untracedIf;   ///< when those are needed that are not traced
+  std::vector<std::string> firsts; ///< where the sequence's lie, if kept
+};
+
 class ScanProducers : protected ScanKernel {
 protected:
   using ScanKernel::ScanKernel;
@@ -22,6 +31,7 @@ protected:
   static constexpr std::int64_t mostItems = 512; ///< that are put in order
   std::string prepared(const Node *node, llvm::StringRef index);
   void printPreparedSum(const ScanOperand &sum);
+  void printCopiesOf(const ScanCopies &copies);
   std::string factorText(const Node *node, int degree, bool padded);
   std::string logOf(llvm::StringRef index);
 
@@ -37,8 +47,11 @@ private:
   const char *limitOf() const;
   void printPrefetch();
   bool keepsPointers() const;
-  std::string printFirstOfUnit(const ScanVector &raw);
+  std::string printFirstOfTask(const ScanVector &raw);
   void printCopies();
+  std::string copyText(std::size_t i, const ScanCopies &copies);
+  void openCopies(llvm::ArrayRef<const ScanVector *> vectors,
+                  const std::string &untracedIf);
   void printScalars();
   void printPreparedSums();
   std::string scalarText(const ScanOperand &operand);

@@ -102,7 +102,6 @@ void ScanWalkers::printBalance() {
     return;
   }
   f.text.open("if (isCutHere.value)");
-  f.text.line("running = " + readySum(*balance.total) + ";");
   f.text.line("sumBefore = " + adjointSum() + ";");
   f.text.close();
   f.text.open("else");

@@ -190,17 +190,7 @@ void SpanTokens::printFirstReached() {
 void SpanTokens::printCopy(const std::string &first) {
   f.text.open("auto copy = [&](int unit)");
   f.text.line("const Index first = " + first + ";");
-  for (const ScanVector &raw : raws) {
-    auto load = cast<chunk::LoadOp>(raw.load->op);
-    f.text.line(
-        "copyTokens(" + raw.name + " + unit % 2 * " +
-        number(raw.pitch * scanUnit) + ", " + number(raw.pitch) + ", &" +
-        addressOf(load.getBuffer(), load.getIndices(), "first", "0", "0") +
-        ", " + strideOf(load.getBuffer(), "T") + ", " +
-        strideOf(load.getBuffer(), raw.load->axes[0].name) + ", 16, " +
-        (form.isRow(raw.load) ? rowsHere() : columnsHere()) + ", thread, " +
-        threads() + ");");
-  }
+  printCopiesOf({"unit % 2", "first", "16", threads(), "", {}});
   f.text.line("commitCopies();");
   f.text.close("};");
 }

@@ -382,7 +382,13 @@ void ScanWalkers::printToken() {
   }
 }
 
+/// Where the total is made of the matrices, it goes on from there; behind a
+/// run's first token it does not go on.
 void ScanWalkers::printPuts() {
+  if (balance.total) {
+    f.text.line("if (isCutHere.value) running = parts[" +
+                number(balance.total->slot) + "];");
+  }
   f.text.line("putParts(to + " + number(matrixFloats()) + " + p * " +
               number(partFloats()) + ", parts, lane" +
               (balance.total ? ", isCutHere.value" : "") + ");");

@@ -221,7 +221,7 @@ ScanWalkers::elementsFrom(Value buffer, OperandRange indices, StringRef token) {
 }
 
 /// The states that the forward saved at the start of a run, from where the
-/// header says: two columns at a time where they lie side by side.
+/// header says: dense, so two columns at a time where they lie side by side.
 void ScanWalkers::loadStates() {
   auto inits = cast<chunk::ForOp>(*form.trace).getInits();
   for (auto [i, state] : llvm::enumerate(stateNames)) {
@@ -230,32 +230,22 @@ void ScanWalkers::loadStates() {
     std::string rows = strideOf(buffer, form.rows);
     std::string columns = strideOf(buffer, form.columns);
     std::string row = "(16 * a + e / 2 * 8) * " + rows + " + ";
-    bool isPaired = type.getNames().back() == form.columns &&
-                    type.getElement().isF32() && form.columnExtent % 2 == 0 &&
-                    inside().empty();
+    bool areBeside = type.getNames().back() == form.columns &&
+                     type.getElement().isF32() && form.columnExtent % 2 == 0 &&
+                     inside().empty();
     f.text.open("");
     f.text.line("auto *const from = reinterpret_cast<const " +
                 storedName(type.getElement()) + " *const *>(header + 8)[" +
                 number(static_cast<std::int64_t>(i)) + "] + firstRow * " +
                 rows + " + firstColumn * " + columns + ";");
-    if (isPaired) {
-      f.text.open("if (isPaired(from, " + columns + "))");
-      openElements();
-      f.text.line("if (e % 2 == 0) fetchPair(" + state + "[a][n], e, from + " +
-                  row + "8 * n);");
-      closeElements();
-      f.text.close();
-      f.text.open("else");
-    }
     openElements();
-    f.text.line(
-        state + "[a][n][e] = " +
-        guarded("widen(from[" + row + "(8 * n + e % 2) * " + columns + "])") +
-        ";");
+    f.text.line(areBeside ? "if (e % 2 == 0) fetchPair(" + state +
+                                "[a][n], e, from + " + row + "8 * n);"
+                          : state + "[a][n][e] = " +
+                                guarded("widen(from[" + row +
+                                        "(8 * n + e % 2) * " + columns + "])") +
+                                ";");
     closeElements();
-    if (isPaired) {
-      f.text.close();
-    }
     f.text.close();
   }
 }

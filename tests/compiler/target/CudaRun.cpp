@@ -167,17 +167,18 @@ Arrays CudaRun::run(const KernelSizes &sizes, const Arrays &given, bool spread,
                     unsigned blocks) {
   std::vector<Tensor> tensors;
   auto allocate = [&](DType dtype, const std::vector<std::string> &shape,
-                      bool isSpread) {
+                      bool isSpread, bool isDense = false) {
     std::vector<std::int64_t> extents;
     for (const std::string &size : shape) {
       extents.push_back(count(size, sizes));
     }
-    bool isSecond = tensors.size() % 2 == 1;
-    tensors.emplace_back(dtype, extents, isSpread, isSecond ? shift : 0,
-                         isSecond ? gap : 0);
+    bool isSecond = tensors.size() % 2 == 1 && !isDense;
+    tensors.emplace_back(dtype, extents, isSpread && !isDense,
+                         isSecond ? shift : 0, isSecond ? gap : 0);
   };
   for (const Argument &argument : arguments) {
-    allocate(argument.dtype, argument.shape, spread);
+    allocate(argument.dtype, argument.shape, spread,
+             argument.kind == Argument::Checkpoint); // by the runtime's rule
     if (auto found = given.find(keyOf(argument)); found != given.end()) {
       tensors.back().write(found->second.values);
     }
