@@ -50,12 +50,13 @@ void launchDirection(const Trial &trial, Direction direction, Tensors &tensors,
     std::string kind = argument["kind"], name = argument["name"];
     DType dtype = *parseDType(argument["dtype"].get<std::string>());
     const Array *source = sourceOf(kind, name, trial.call, trial.cotangents);
+    std::int64_t gap = kind == "checkpoint" ? 0 : trial.gap; // dense by rule
     HostTensor fresh =
-        source ? HostTensor(dtype, *source, trial.gap)
+        source ? HostTensor(dtype, *source, gap)
                : HostTensor(dtype,
                             sizesOf(argument["shape"], trial.call,
                                     description["checkpoint_interval"]),
-                            trial.gap);
+                            gap);
     std::string key = kind;
     key.append(" ").append(name);
     auto entry = tensors.try_emplace(key, std::move(fresh));

@@ -18,7 +18,8 @@ struct Trial {
   DType dtype = DType::F32;
   std::map<std::string, DType> dtypes;
   std::string arch = "native";
-  std::int64_t gap = 0; ///< elements of NaN between the lines of every tensor
+  /// Elements of NaN between the lines of every tensor but the checkpoints.
+  std::int64_t gap = 0;
   /// Cotangents of outputs and final states; those absent have none. Empty:
   /// forward only.
   Values cotangents;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/Compiler.h"
 #include "compiler/target/cuda/Nvrtc.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Program.h"
 #include "ops/catalogue/Catalogue.h"
 #include "tests/dsl/RandomCall.h"
@@ -239,6 +240,25 @@ TEST_F(CudaCompileTest, TextHasTheUsersNames) {
   }
   ASSERT_TRUE(inspect(palimpsa, spec, "ptx", text, diagnostics));
   EXPECT_NE(text.find(".target sm_90a"), std::string::npos);
+}
+
+/// One text for all vectors of an axis and dtype, in the walk and in the
+/// kernel that corrects spans: that is what NVRTC's time goes with.
+TEST(CudaText, CopiesVectorsThatLieAlikeByOneLoop) {
+  const Recurrence &palimpsa = *findRecurrence("palimpsa");
+  auto texts = [&](DType ofValues) {
+    Spec spec = specOf(palimpsa, Direction::Backward, DType::BF16);
+    spec.extents = {{"K", 96}, {"V", 192}};
+    spec.outputs = {"o"};
+    spec.dtypes["v"] = ofValues;
+    std::string text;
+    Diagnostics diagnostics;
+    EXPECT_TRUE(inspect(palimpsa, spec, "cuda", text, diagnostics));
+    return llvm::StringRef(text).count("copyTokens(to + ");
+  };
+  std::size_t alike = texts(DType::BF16);
+  EXPECT_EQ(alike % 2, 0U); // of rows, of columns
+  EXPECT_EQ(texts(DType::F32), alike / 2 * 3);
 }
 
 /// The printed text is a program of its own: nvcc takes it.

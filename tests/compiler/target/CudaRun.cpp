@@ -163,11 +163,12 @@ std::int64_t CudaRun::count(const std::string &size,
   return found == symbols.end() ? std::stoll(size) : found->second;
 }
 
-Arrays CudaRun::run(const KernelSizes &sizes, const Arrays &given, bool spread,
-                    unsigned blocks) {
+/// Those of the arguments, filled, then the workspaces.
+std::vector<Tensor> CudaRun::tensorsOf(const KernelSizes &sizes,
+                                       const Arrays &given, bool spread) const {
   std::vector<Tensor> tensors;
   auto allocate = [&](DType dtype, const std::vector<std::string> &shape,
-                      bool isSpread, bool isDense = false) {
+                      bool isSpread, bool isDense) {
     std::vector<std::int64_t> extents;
     for (const std::string &size : shape) {
       extents.push_back(count(size, sizes));
@@ -184,8 +185,14 @@ Arrays CudaRun::run(const KernelSizes &sizes, const Arrays &given, bool spread,
     }
   }
   for (const Workspace &workspace : workspaces) {
-    allocate(workspace.dtype, workspace.shape, false);
+    allocate(workspace.dtype, workspace.shape, false, false);
   }
+  return tensors;
+}
+
+Arrays CudaRun::run(const KernelSizes &sizes, const Arrays &given, bool spread,
+                    unsigned blocks) {
+  std::vector<Tensor> tensors = tensorsOf(sizes, given, spread);
   std::vector<KernelBuffer> buffers;
   for (const Tensor &tensor : tensors) {
     buffers.push_back(tensor.buffer());

@@ -37,6 +37,8 @@ private:
   using Entry = void (*)(const void *buffers, const void *shape,
                          std::int64_t tasks, char *scratch, unsigned blocks);
   std::int64_t count(const std::string &size, const KernelSizes &sizes) const;
+  std::vector<Tensor> tensorsOf(const KernelSizes &sizes, const Arrays &given,
+                                bool spread) const;
   void build();
 
   std::vector<Argument> arguments;
