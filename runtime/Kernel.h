@@ -20,7 +20,9 @@ public:
   /// The object file of the code that runs.
   std::string object() const;
 
-  /// Tensors in the order of describeKernel's "arguments". `host` may be null.
+  /// Tensors in the order of describeKernel's "arguments", with any strides;
+  /// checkpoints are dense and begin at a multiple of 8 bytes. `host` may be
+  /// null.
   void launch(const std::vector<TensorView> &tensors,
               const recurra_sizes &sizes,
               const recurra_host *host = nullptr) const;
