@@ -185,8 +185,8 @@ std::string ScanProducers::copyText(std::size_t i, const ScanCopies &copies) {
 /// is one; those that are traced come first.
 void ScanProducers::openCopies(ArrayRef<const ScanVector *> vectors,
                                const std::string &untracedIf) {
-  std::string from, to, count = number(vectors.size());
-  std::int64_t traced = 0;
+  std::string from, to;
+  std::size_t traced = 0;
   for (auto [i, raw] : llvm::enumerate(vectors)) {
     auto load = cast<chunk::LoadOp>(raw->load->op);
     bool isLast = i + 1 == vectors.size();
@@ -196,12 +196,14 @@ void ScanProducers::openCopies(ArrayRef<const ScanVector *> vectors,
     to += choice + raw->name + rest;
     traced += raw->isTraced || untracedIf.empty();
   }
-  std::string all = number(traced) == count ? count
-                                            : "(" + untracedIf + " ? " + count +
-                                                  " : " + number(traced) + ")";
   if (vectors.size() > 1) {
+    std::string count = number(vectors.size());
     f.text.line("#pragma unroll 1");
-    f.text.open("for (int x = 0; x < " + all + "; ++x)");
+    f.text.open("for (int x = 0; x < " +
+                (traced == vectors.size() ? count
+                                          : "(" + untracedIf + " ? " + count +
+                                                " : " + number(traced) + ")") +
+                "; ++x)");
   } else {
     f.text.open(traced > 0 ? "" : "if (" + untracedIf + ")");
   }

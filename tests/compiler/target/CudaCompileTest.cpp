@@ -242,8 +242,8 @@ TEST_F(CudaCompileTest, TextHasTheUsersNames) {
   EXPECT_NE(text.find(".target sm_90a"), std::string::npos);
 }
 
-/// One text for all vectors of an axis and dtype, in the walk and in the
-/// kernel that corrects spans: that is what NVRTC's time goes with.
+/// One text for all vectors of an axis and dtype, in the walk, in that ahead
+/// and in the kernel that corrects spans: NVRTC's time goes with it.
 TEST(CudaText, CopiesVectorsThatLieAlikeByOneLoop) {
   const Recurrence &palimpsa = *findRecurrence("palimpsa");
   auto texts = [&](DType ofValues) {
